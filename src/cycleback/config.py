@@ -1,0 +1,160 @@
+"""Dataclasses from TOML files and `section.key=value` overrides; knows no field of any recipe.
+
+Order: defaults < file < overrides. Unknown keys and wrong types are refused, merging is deep.
+"""
+
+import dataclasses
+import difflib
+import tomllib
+import types
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from cycleback.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def load_config(cls: type[T], path: Path | None = None, overrides: Sequence[str] = ()) -> T:
+    """The dataclass `cls` from its defaults, a TOML file and overrides such as `data.frame_size=224`."""
+    values = read_toml(path) if path is not None else {}
+    for override in overrides:
+        _merge(values, parse_override(override))
+    return build(cls, values, source=str(path) if path is not None else "overrides")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The file's tables as nested dicts."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"no recipe file at {path}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from None
+
+
+def parse_override(text: str) -> dict[str, Any]:
+    """`a.b=value` as a nested dict; the value is TOML, and a bare word is a string."""
+    key, equals, raw = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"override {text!r} is not of the form section.key=value")
+    try:
+        value = tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = raw.strip()
+    for part in reversed(key.strip().split(".")):
+        value = {part: value}
+    return dict(value)
+
+
+def build(cls: type[T], values: Mapping[str, Any], *, source: str, section: str = "") -> T:
+    """An instance of the dataclass `cls`, every given value checked against its field's type."""
+    hints = get_type_hints(cls)
+    for key in values:
+        if key not in hints:
+            raise ConfigError(f"{source}: there is no key {section + key!r}.{_guess(key, hints, section)}")
+    arguments = {key: _checked(hints[key], value, source, section + key) for key, value in values.items()}
+    try:
+        return cls(**arguments)
+    except ValueError as error:
+        raise ConfigError(f"{source}: {error}") from None
+
+
+def to_toml(config: object) -> str:
+    """The dataclass as TOML text that `load_config` reads back to an equal instance; None is left out."""
+    return "\n".join(_toml_lines(config, "")).strip() + "\n"
+
+
+def _toml_lines(config: object, section: str) -> list[str]:
+    plain, tables = [], []
+    for field in dataclasses.fields(config):  # type: ignore[arg-type]
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value):
+            tables += ["", f"[{section}{field.name}]", *_toml_lines(value, f"{section}{field.name}.")]
+        elif value is not None:
+            plain.append(f"{field.name} = {_toml_value(value)}")
+    return plain + tables
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml_value(item)}" for key, item in value.items()) + " }"
+    return "[" + ", ".join(_toml_value(item) for item in value) + "]"
+
+
+def _checked(hint: Any, value: Any, source: str, key: str) -> Any:
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{source}: {key} is a section, got {value!r}")
+        return build(hint, value, source=source, section=key + ".")
+    converted = _convert(hint, value)
+    if converted is _REFUSED:
+        raise ConfigError(f"{source}: {key} must be {_describe(hint)}, got {value!r}")
+    return converted
+
+
+_REFUSED = object()
+
+
+def _convert(hint: Any, value: Any) -> Any:
+    """`value` as the type `hint`, or `_REFUSED`."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        results = (_convert(option, value) for option in arguments)
+        return next((result for result in results if result is not _REFUSED), _REFUSED)
+    if origin is Literal:
+        return value if value in arguments else _REFUSED
+    if origin is tuple:
+        return _convert_items(arguments[0], value)
+    if origin in (dict, Mapping) or getattr(origin, "__name__", "") == "Mapping":
+        return _convert_mapping(arguments[1], value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value if type(value) is hint else _REFUSED
+
+
+def _convert_items(hint: Any, value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        return _REFUSED
+    items = tuple(_convert(hint, item) for item in value)
+    return _REFUSED if any(item is _REFUSED for item in items) else items
+
+
+def _convert_mapping(hint: Any, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return _REFUSED
+    items = {key: _convert(hint, item) for key, item in value.items()}
+    return _REFUSED if any(item is _REFUSED for item in items.values()) else items
+
+
+def _describe(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(repr(option) for option in get_args(hint))
+    if get_origin(hint) is tuple:
+        return f"a list of {_describe(get_args(hint)[0])}"
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_describe(option) for option in get_args(hint) if option is not type(None))
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    return names.get(hint, "a table of numbers")
+
+
+def _guess(key: str, known: Mapping[str, Any], section: str) -> str:
+    close = difflib.get_close_matches(key, known, n=1)
+    if close:
+        return f" Did you mean {section + close[0]!r}?"
+    return f" Known keys: {', '.join(sorted(known))}."
+
+
+def _merge(values: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    for key, value in extra.items():
+        if isinstance(value, Mapping) and isinstance(values.get(key), dict):
+            _merge(values[key], value)
+        else:
+            values[key] = dict(value) if isinstance(value, Mapping) else value

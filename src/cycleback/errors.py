@@ -1,0 +1,68 @@
+"""Errors a user can fix: each message says what is wrong, what was expected and what to do.
+
+UserError
+├── VideoError              a file cannot be read, or written, as video or sound
+├── DataError               a folder, labels file, split or sequence is not what is needed
+├── ConfigError             a recipe or an override does not fit
+├── CheckpointError         a run folder or its weights cannot be used
+├── EmbeddingError          an embedding set is damaged, or made by another encoder
+├── OutputExistsError       the result would overwrite something
+├── MissingDependencyError  an optional package is not installed
+└── TrainingError           training had to stop
+
+The command line prints a UserError as one line and exits with code 2. Mistakes of a Python caller stay
+ValueError and TypeError, with a traceback.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+
+class UserError(Exception):
+    """Something the user can fix; the message is one line that helps."""
+
+
+class VideoError(UserError):
+    """A file cannot be read, or written, as video or sound."""
+
+
+class DataError(UserError):
+    """A folder, labels file, split or sequence is not what is needed."""
+
+
+class ConfigError(UserError):
+    """A recipe or an override does not fit."""
+
+
+class CheckpointError(UserError):
+    """A run folder or its weights cannot be used."""
+
+
+class EmbeddingError(UserError):
+    """An embedding set is damaged, or was made by another encoder."""
+
+
+class OutputExistsError(UserError):
+    """The result would overwrite something."""
+
+
+class MissingDependencyError(UserError):
+    """An optional package is not installed."""
+
+
+class TrainingError(UserError):
+    """Training had to stop."""
+
+
+class DamagedVideoWarning(UserWarning):
+    """Part of a video could not be decoded; the message says which part was kept."""
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import an optional module, or say in one line how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        message = f"{purpose} needs {package}: pip install 'cycleback[{extra}]'"
+        raise MissingDependencyError(message) from error
