@@ -1,0 +1,78 @@
+"""The losses once more, straight from the papers: one frame at a time, float64, no batching and no masks.
+
+Each video is a numpy array (T, D) of its real frames only; lengths may differ.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+FrameError = Callable[[Array, Array, int], float]  # logits of one walk (T,), times (T,), its start frame
+
+
+def softmax(logits: Array) -> Array:
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+def walk(u: Array, v: Array, i: int, scale: float) -> Array:
+    """Logits (T,) of landing on each frame of `u`, from frame `i` by way of `v`; `scale` divides -||.||^2."""
+    alpha = softmax(np.array([-np.sum((u[i] - other) ** 2) / scale for other in v]))
+    neighbor = sum(weight * other for weight, other in zip(alpha, v, strict=True))
+    return np.array([-np.sum((neighbor - frame) ** 2) / scale for frame in u])
+
+
+def moments(logits: Array, times: Array) -> tuple[float, float]:
+    beta = softmax(logits)
+    mean = sum(b * t for b, t in zip(beta, times, strict=True))
+    variance = sum(b * (t - mean) ** 2 for b, t in zip(beta, times, strict=True))
+    return float(mean), float(variance)
+
+
+def regression(logits: Array, times: Array, i: int, log_power: int = 2) -> float:
+    """`log_power` 2 prices log sigma^2, 1 prices log sigma."""
+    mean, variance = moments(logits, times)
+    return (times[i] - mean) ** 2 / variance + 1e-3 * math.log(math.sqrt(variance) ** log_power)
+
+
+def mse(logits: Array, times: Array, i: int) -> float:
+    return (times[i] - moments(logits, times)[0]) ** 2
+
+
+def huber(logits: Array, times: Array, i: int, delta: float = 0.1) -> float:
+    error = abs(times[i] - moments(logits, times)[0])
+    return 0.5 * error**2 if error <= delta else delta * error - 0.5 * delta**2
+
+
+def classification(logits: Array, times: Array, i: int, smoothing: float = 0.0) -> float:
+    target = np.full(len(logits), smoothing / len(logits))
+    target[i] += 1 - smoothing
+    return float(-sum(y * math.log(p) for y, p in zip(target, softmax(logits), strict=True)))
+
+
+def frame_errors(
+    videos: Sequence[Array], times: Sequence[Array], error: FrameError, scale: float
+) -> Iterator[float]:
+    for a, u in enumerate(videos):
+        for b, v in enumerate(videos):
+            if a != b:
+                for i in range(len(u)):
+                    yield error(walk(u, v, i, scale), times[a], i)
+
+
+def tcc_loop(videos: Sequence[Array], times: Sequence[Array], error: FrameError, scale: float) -> float:
+    """Mean of `error` over every frame of every ordered pair of different videos."""
+    return float(np.mean(list(frame_errors(videos, times, error, scale))))
+
+
+def tcn_loop(anchors: Sequence[Array], positives: Sequence[Array], l2_weight: float = 0.002) -> float:
+    """N-pairs loss and price on the norms of each video; mean over videos."""
+    per_video = []
+    for a, p in zip(anchors, positives, strict=True):
+        entropies = [-math.log(softmax(np.array([row @ other for other in p]))[i]) for i, row in enumerate(a)]
+        norms = np.mean([row @ row for row in a]) + np.mean([row @ row for row in p])
+        per_video.append(np.mean(entropies) + 0.25 * l2_weight * norms)
+    return float(np.mean(per_video))
