@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from alignment import loops
+from cycleback.alignment import cycle_back, cycle_consistency_rate
+
+
+def test_landing_equals_the_loop(videos):
+    a, b = videos[:2]
+    expected = [loops.nearest(b[loops.nearest(row, b)], a) for row in a]
+    assert cycle_back(a, b).tolist() == expected
+
+
+def test_identical_videos_land_where_they_started(videos):
+    assert cycle_back(videos[0], videos[0]).tolist() == list(range(9))
+    assert cycle_consistency_rate([videos[0]] * 3, tolerance=0) == 1.0
+
+
+@pytest.mark.parametrize("tolerance", [0, 1, 3])
+def test_rate_equals_the_loop_over_pairs(videos, tolerance):
+    expected = loops.two_way_rate(videos, tolerance)
+    assert cycle_consistency_rate(videos, tolerance=tolerance) == pytest.approx(expected, abs=1e-12)
+    assert 0 < expected < 1
+
+
+@pytest.mark.parametrize("tolerance", [0, 1, 3])
+def test_three_way_rate_equals_the_loop_over_triples(videos, tolerance):
+    expected = loops.three_way_rate(videos, tolerance)
+    got = cycle_consistency_rate(videos, tolerance=tolerance, three_way=True)
+    assert got == pytest.approx(expected, abs=1e-12) and 0 < expected < 1
+
+
+def test_order_of_the_videos_does_not_matter(videos):
+    for three_way in (False, True):
+        expected = cycle_consistency_rate(videos, three_way=three_way)
+        got = cycle_consistency_rate(videos[::-1], three_way=three_way)
+        assert got == pytest.approx(expected, abs=1e-12)
+
+
+def test_collapsed_embeddings_only_bring_home_the_first_frames():
+    assert cycle_consistency_rate([np.ones((20, 4))] * 3, tolerance=1) == 2 / 20
+
+
+def test_tolerance_of_the_whole_video_is_always_met(videos):
+    assert cycle_consistency_rate(videos, tolerance=14) == 1.0
+
+
+@pytest.mark.parametrize(("three_way", "needed"), [(False, 2), (True, 3)])
+def test_too_few_videos_are_refused(videos, three_way, needed):
+    with pytest.raises(ValueError, match=f"cycles need at least {needed} videos, got {needed - 1}"):
+        cycle_consistency_rate(videos[: needed - 1], three_way=three_way)
+
+
+def test_bad_videos_are_named(videos):
+    broken = [videos[0], np.where(np.arange(3) == 1, np.nan, videos[1])]
+    with pytest.raises(ValueError, match=r"embeddings\[1\]\[0, 1\] is nan"):
+        cycle_consistency_rate(broken)
+    with pytest.raises(ValueError, match=r"different embedding sizes \[3, 2\]"):
+        cycle_consistency_rate([videos[0], videos[1][:, :2]])
+    with pytest.raises(ValueError, match=r"embeddings\[1\] must be \(N, D\) .* got \(0, 3\)"):
+        cycle_consistency_rate([videos[0], videos[1][:0]])
+
+
+def test_negative_tolerance_is_refused(videos):
+    with pytest.raises(ValueError, match="tolerance must not be negative, got -1"):
+        cycle_consistency_rate(videos, tolerance=-1)

@@ -1,0 +1,133 @@
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from alignment import loops
+from cycleback.alignment import accumulated_cost, dtw, dtw_indices, dtw_path
+
+SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)
+TIED_COSTS = hnp.arrays(np.float64, SHAPES, elements=st.integers(0, 2).map(float))  # equal ways are common
+COSTS = hnp.arrays(np.float64, SHAPES, elements=st.floats(0, 1e6))
+
+
+@settings(deadline=None)  # the first call may compile
+@given(cost=COSTS | TIED_COSTS)
+def test_path_equals_the_loop_over_cells(cost):
+    total, path = loops.dtw(cost.tolist())
+    assert dtw_path(cost).tolist() == [list(cell) for cell in path]
+    assert accumulated_cost(cost)[-1, -1] == pytest.approx(total)
+
+
+@settings(deadline=None)  # the first call may compile
+@given(cost=COSTS | TIED_COSTS)
+def test_path_is_monotone_contiguous_and_joins_both_ends(cost):
+    path = dtw_path(cost)
+    steps = {tuple(step) for step in np.diff(path, axis=0).tolist()}
+    assert path[0].tolist() == [0, 0] and path[-1].tolist() == [cost.shape[0] - 1, cost.shape[1] - 1]
+    assert steps <= {(1, 1), (1, 0), (0, 1)}
+
+
+@settings(deadline=None)  # the first call may compile
+@given(cost=COSTS | TIED_COSTS)
+def test_cost_of_the_path_is_the_accumulated_cost(cost):
+    path = dtw_path(cost)
+    assert cost[path[:, 0], path[:, 1]].sum() == pytest.approx(accumulated_cost(cost)[-1, -1])
+    assert accumulated_cost(cost).shape == cost.shape
+
+
+@settings(deadline=None)  # the first call may compile
+@given(cost=COSTS | TIED_COSTS)
+def test_numba_and_numpy_agree_to_the_last_bit(cost):
+    pytest.importorskip("numba")
+    accumulate, _ = dtw._kernels()
+    assert accumulate is not dtw.accumulate_diagonals
+    np.testing.assert_array_equal(accumulate(cost), dtw.accumulate_diagonals(cost))
+    np.testing.assert_array_equal(dtw_path(cost), dtw.backtrack_cells(dtw.accumulate_diagonals(cost)))
+
+
+def test_numba_and_numpy_agree_on_a_whole_video(rng):
+    cost = rng.random((211, 307))
+    np.testing.assert_array_equal(dtw_path(cost), dtw.backtrack_cells(dtw.accumulate_diagonals(cost)))
+    np.testing.assert_array_equal(dtw.accumulate_cells(cost[:20]), dtw.accumulate_diagonals(cost[:20]))
+
+
+@pytest.fixture
+def fresh_kernels():
+    dtw._kernels.cache_clear()
+    yield
+    dtw._kernels.cache_clear()
+
+
+def test_works_without_numba(monkeypatch, fresh_kernels):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert dtw._kernels() == (dtw.accumulate_diagonals, dtw.backtrack_cells)
+    assert dtw_path(1 - np.eye(3)).tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_works_where_compiled_code_cannot_be_kept(monkeypatch, fresh_kernels):
+    numba = pytest.importorskip("numba")
+
+    def njit(*functions, cache=False):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return functions[0]
+
+    monkeypatch.setattr(numba, "njit", njit)
+    assert dtw_path(1 - np.eye(3)).tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_equal_costs_prefer_both_then_a_then_b():
+    assert dtw_path(np.zeros((3, 3))).tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert dtw_path(np.zeros((3, 2))).tolist() == [[0, 0], [1, 0], [2, 1]]
+    assert dtw_path([[0, 0], [1, 0], [0, 0]]).tolist() == [[0, 0], [1, 1], [2, 1]]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1)])
+def test_single_frames_have_one_path(shape):
+    assert len(dtw_path(np.ones(shape))) == max(shape)
+
+
+def test_layout_of_the_array_does_not_matter(rng):
+    cost = rng.random((8, 12))
+    np.testing.assert_array_equal(dtw_path(np.asfortranarray(cost)), dtw_path(cost))
+    np.testing.assert_array_equal(dtw_path(np.repeat(cost, 2, axis=1)[:, ::2]), dtw_path(cost))
+
+
+def test_input_is_left_as_it_was(rng):
+    cost = rng.random((5, 6))
+    before = cost.copy()
+    dtw_path(cost), dtw.accumulate_diagonals(cost)
+    np.testing.assert_array_equal(cost, before)
+
+
+@settings(deadline=None)  # the first call may compile
+@given(cost=COSTS | TIED_COSTS)
+def test_indices_are_the_mean_match_of_each_frame_and_never_run_backwards(cost):
+    path = dtw_path(cost)
+    indices = dtw_indices(path)
+    means = [int(path[path[:, 0] == i, 1].mean()) for i in range(len(cost))]
+    assert indices.tolist() == means and (np.diff(indices) >= 0).all()
+
+
+def test_middle_of_a_run_is_taken():
+    path = [[0, 0], [0, 1], [0, 2], [1, 3], [1, 4], [2, 4]]
+    assert dtw_indices(path).tolist() == [1, 3, 4]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_costs_that_are_not_finite_are_located(bad):
+    cost = np.ones((3, 4))
+    cost[1, 2] = bad
+    with pytest.raises(ValueError, match=rf"cost\[1, 2\] is {bad}"):
+        dtw_path(cost)
+
+
+def test_empty_inputs_are_refused():
+    with pytest.raises(ValueError, match=r"cost must be \(T, S\) with at least one of each, got \(0, 4\)"):
+        dtw_path(np.ones((0, 4)))
+    with pytest.raises(ValueError, match=r"path must be \(L, 2\) with at least one of each, got \(0, 2\)"):
+        dtw_indices(np.ones((0, 2)))
