@@ -1,0 +1,145 @@
+"""How much the videos of a set differ: every range that `easy` and `hard` draw from, in one table."""
+
+from dataclasses import dataclass
+
+Range = tuple[float, float]
+
+# Seconds of each part of the action. The ends of a range are likelier than its middle (see `Level.extremes`),
+# and the parts are independent, so the same event comes early in one video and late in the next.
+_EASY_SECONDS: dict[str, Range] = {
+    "lead_in": (0.07, 2.0),
+    "reach": (0.27, 1.4),
+    "prepare": (0.45, 2.3),
+    "pour": (0.60, 3.2),
+    "put_back": (0.45, 2.3),
+    "withdraw": (0.25, 1.2),
+    "tail": (0.07, 2.0),
+}
+_HARD_SECONDS: dict[str, Range] = {
+    "lead_in": (0.04, 2.5),
+    "reach": (0.27, 1.6),
+    "prepare": (0.36, 2.8),
+    "pour": (0.50, 3.4),
+    "put_back": (0.36, 2.8),
+    "withdraw": (0.20, 1.4),
+    "tail": (0.04, 2.5),
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """Ranges are (low, high), drawn uniformly; chances are probabilities."""
+
+    seconds: dict[str, Range]
+    extremes: float  # both parameters of the beta distribution of log seconds: below 1 favours the ends
+    total_seconds: Range
+    skew: Range  # exponent of the progress inside a phase
+    pause_chance: float
+
+    bottle_height: Range
+    bottle_width: Range  # factor on each silhouette's own width
+    glass_height: Range
+    glass_width: Range
+    glass_start: Range  # fill of the glass before the pour
+    glass_final: Range
+    bottle_fill: Range
+    back_shift: float  # how far from its first place the bottle may be put back
+    all_liquids: bool
+    all_walls: bool
+    plain_wall_chance: float
+    plain_table_chance: float
+    texture: Range  # strength of the texture of wall and table
+
+    mirror_chance: float
+    zoom: Range
+    pan: float
+    roll: float  # radians
+    shear: float
+    keystone: float
+    flatness: Range  # height of an ellipse that is a circle seen from the camera, over its width
+    shake: Range  # in parts of the frame width
+    distractors: tuple[int, int]
+    mover_chance: float
+    glove_chance: float
+    entry_angle: Range  # radians: below 0 the arm comes from below
+
+    brightness: Range
+    tint: float
+    light_slope: Range  # how much darker the far side is
+    noise: Range  # sensor noise, in grey values
+
+
+LEVELS: dict[str, Level] = {
+    "easy": Level(
+        seconds=_EASY_SECONDS,
+        extremes=0.5,
+        total_seconds=(2.7, 5.3),
+        skew=(0.8, 1.25),
+        pause_chance=0.2,
+        bottle_height=(0.36, 0.42),
+        bottle_width=(0.92, 1.08),
+        glass_height=(0.17, 0.22),
+        glass_width=(0.95, 1.1),
+        glass_start=(0.0, 0.0),
+        glass_final=(0.65, 0.92),
+        bottle_fill=(0.7, 0.9),
+        back_shift=0.01,
+        all_liquids=False,
+        all_walls=False,
+        plain_wall_chance=0.6,
+        plain_table_chance=0.4,
+        texture=(0.2, 0.5),
+        mirror_chance=0.0,
+        zoom=(1.18, 1.27),
+        pan=0.015,
+        roll=0.012,
+        shear=0.01,
+        keystone=0.03,
+        flatness=(0.14, 0.24),
+        shake=(0.0, 0.0),
+        distractors=(0, 1),
+        mover_chance=0.0,
+        glove_chance=0.1,
+        entry_angle=(-0.25, 0.25),
+        brightness=(0.92, 1.06),
+        tint=0.03,
+        light_slope=(0.05, 0.15),
+        noise=(0.0, 1.0),
+    ),
+    "hard": Level(
+        seconds=_HARD_SECONDS,
+        extremes=0.4,
+        total_seconds=(2.7, 5.3),
+        skew=(0.55, 1.8),
+        pause_chance=0.5,
+        bottle_height=(0.31, 0.46),
+        bottle_width=(0.8, 1.25),
+        glass_height=(0.155, 0.25),
+        glass_width=(0.85, 1.25),
+        glass_start=(0.0, 0.12),
+        glass_final=(0.5, 0.95),
+        bottle_fill=(0.5, 0.95),
+        back_shift=0.05,
+        all_liquids=True,
+        all_walls=True,
+        plain_wall_chance=0.1,
+        plain_table_chance=0.15,
+        texture=(0.5, 1.0),
+        mirror_chance=0.5,
+        zoom=(0.95, 1.36),
+        pan=0.04,
+        roll=0.10,
+        shear=0.12,
+        keystone=0.22,
+        flatness=(0.08, 0.38),
+        shake=(0.004, 0.018),
+        distractors=(1, 4),
+        mover_chance=0.5,
+        glove_chance=0.2,
+        entry_angle=(-0.7, 0.6),
+        brightness=(0.62, 1.14),
+        tint=0.14,
+        light_slope=(0.1, 0.45),
+        noise=(1.0, 5.0),
+    ),
+}

@@ -1,0 +1,33 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cycleback.synth import plan_take
+from cycleback.synth.backdrop import draw_backdrop, world_grid
+from cycleback.synth.camera import project, view_matrix
+
+SCENE = plan_take(2).scene
+
+
+def test_the_world_grid_is_the_inverse_of_the_view() -> None:
+    view = view_matrix(plan_take(3, level="hard").scene.camera, 40)
+    x, y = world_grid(view, 40)
+    pixels = project(view, np.stack([x, y], axis=-1).reshape(-1, 2).astype(np.float64))
+    columns, rows = np.meshgrid(np.arange(40) + 0.5, np.arange(40) + 0.5)
+    np.testing.assert_allclose(pixels, np.stack([columns, rows], axis=-1).reshape(-1, 2), atol=1e-3)
+
+
+@pytest.mark.parametrize("pattern", ["plain", "bricks", "window"])
+def test_the_wall_is_above_the_table(pattern: str) -> None:
+    around = replace(SCENE.surroundings, wall=(0, 0, 200), wall_second=(0, 0, 240), table=(200, 0, 0))
+    scene = replace(SCENE, surroundings=replace(around, table_second=(240, 0, 0), wall_pattern=pattern))
+    picture = np.asarray(draw_backdrop(scene, view_matrix(scene.camera, 64), pixels=64)).astype(int)
+    assert (picture[:20, :, 2] > picture[:20, :, 0] + 50).all()
+    assert (picture[-16:, :, 0] > picture[-16:, :, 2]).all()
+
+
+def test_a_backdrop_is_always_the_same() -> None:
+    view = view_matrix(SCENE.camera, 64)
+    pictures = [np.asarray(draw_backdrop(SCENE, view, pixels=64)) for _ in range(2)]
+    np.testing.assert_array_equal(*pictures)
