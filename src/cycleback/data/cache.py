@@ -1,0 +1,179 @@
+"""The frame cache: each video decoded once, resized, and mapped from disk ever after.
+
+A cache is a folder that may be deleted at any time. An entry is found by the content of the video and the
+settings, so moving or renaming videos costs nothing. Several processes may use one cache at once.
+
+Letters: N frames of a video, H W pixels.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Literal
+
+from cycleback.data.cache_entry import (
+    FORMAT_VERSION,
+    CachedFrames,
+    discard_damaged,
+    open_entry,
+    remove_abandoned,
+    write_entry,
+)
+from cycleback.data.digest import record_digest
+from cycleback.data.image_folder import iter_images
+from cycleback.data.records import VideoRecord
+from cycleback.errors import DataError, UserError
+from cycleback.video import FrameChunk, iter_frames
+
+Fit = Literal["stretch", "crop"]
+CACHE_VARIABLE = "CYCLEBACK_CACHE"
+ATTEMPTS = 4  # of opening: another process may be replacing the same damaged entry
+
+
+def default_cache_root() -> Path:
+    """The folder named by the environment variable CYCLEBACK_CACHE, or ~/.cache/cycleback."""
+    return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "cycleback").expanduser()
+
+
+class FrameCache:
+    """Frames of videos at one size, on disk.
+
+    Args:
+        root: folder of the cache, made when the first frames are written; default `default_cache_root()`.
+        size: (height, width) of the frames.
+        fit: "stretch" the picture to the size, as the paper does, or "crop" its middle to keep proportions.
+    """
+
+    def __init__(
+        self, root: Path | str | None = None, *, size: tuple[int, int], fit: Fit = "stretch"
+    ) -> None:
+        if len(size) != 2 or min(size) < 1:
+            raise ValueError(f"size must be (height, width) in pixels, got {size!r}")
+        if fit not in ("stretch", "crop"):
+            raise ValueError(f"fit must be 'stretch' or 'crop', got {fit!r}")
+        self.root = default_cache_root() if root is None else Path(root)
+        self.size = (int(size[0]), int(size[1]))
+        self.fit: Fit = fit
+        self._digests: dict[tuple[Path, int, int], str] = {}  # a file that did not change is hashed once
+
+    def folder(self, record: VideoRecord) -> Path:
+        """Where the frames of a video are, or will be. Reads the video's file to know its content."""
+        if record.kind == "sequence":
+            raise ValueError(f"{record.name} is a sequence of features and has no frames; use load_sequence")
+        settings = f"v{FORMAT_VERSION}/{self.size[0]}x{self.size[1]}/{self.fit}"
+        key = hashlib.sha256(f"{self._digest(record)}/{settings}".encode()).hexdigest()
+        return self.root / "frames" / key
+
+    def _digest(self, record: VideoRecord) -> str:
+        if record.kind == "frames" or not record.path.is_file():
+            return record_digest(record)
+        status = record.path.stat()
+        state = (record.path, status.st_size, status.st_mtime_ns)
+        if state not in self._digests:
+            self._digests[state] = record_digest(record)
+        return self._digests[state]
+
+    def load(self, record: VideoRecord) -> CachedFrames:
+        """The frames of a video, decoded now if they are not there or their entry is damaged.
+
+        Raises:
+            VideoError: the video cannot be decoded.
+            DataError: the video's file, or the cache, cannot be read or written.
+        """
+        return self._load(record, threading.Event())
+
+    def fill(
+        self,
+        records: Iterable[VideoRecord],
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        workers: int = 2,
+    ) -> None:
+        """Decode all videos that are not in the cache yet; sequences are left out, they need no decoding.
+
+        An interrupted fill keeps every finished video; the next one goes on from there.
+
+        Args:
+            records: the videos.
+            progress: called with (videos done, videos) after each video, in the calling thread.
+            workers: videos decoded at a time. Decoding one video uses several cores by itself.
+
+        Raises:
+            DataError: some videos cannot be used; all others are in the cache by then.
+        """
+        videos = [record for record in records if record.kind != "sequence"]
+        stop = threading.Event()
+        failures: dict[str, UserError] = {}
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            futures = {pool.submit(self._load, record, stop): record.name for record in videos}
+            try:
+                for done, future in enumerate(as_completed(futures), start=1):
+                    _collect(future, futures[future], failures)
+                    if progress is not None:
+                        progress(done, len(videos))
+            except BaseException:  # also Ctrl-C: end the workers at their next chunk
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+        if failures:
+            raise _failure(failures, len(videos))
+
+    def _load(self, record: VideoRecord, stop: threading.Event) -> CachedFrames:
+        folder = self.folder(record)
+        for attempt in range(ATTEMPTS):
+            was_there = folder.exists()
+            entry = open_entry(folder, self.size)
+            if entry is not None:
+                return entry
+            if attempt + 1 < ATTEMPTS:
+                self._write(record, folder, stop, is_damaged=was_there)
+        raise DataError(f"{record.name}: its frames cannot be kept in {folder}. Delete that folder.")
+
+    def _write(self, record: VideoRecord, folder: Path, stop: threading.Event, *, is_damaged: bool) -> None:
+        try:
+            if is_damaged:
+                discard_damaged(folder, self.size)
+            remove_abandoned(folder.parent)
+            chunks = _until(stop, self._decode(record))
+            write_entry(folder, chunks, size=self.size, source=str(record.path))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _decode(self, record: VideoRecord) -> Iterator[FrameChunk]:
+        read = iter_images if record.kind == "frames" else iter_frames
+        return read(record.path, size=self.size, fit=self.fit)
+
+    def _unwritable(self, error: OSError) -> DataError:
+        return DataError(
+            f"cannot write the frame cache in {self.root}: {error.strerror or error}. "
+            f"Set {CACHE_VARIABLE} to a folder that can be written and has space."
+        )
+
+
+def _until(stop: threading.Event, chunks: Iterator[FrameChunk]) -> Iterator[FrameChunk]:
+    for chunk in chunks:
+        if stop.is_set():
+            raise DataError("decoding was stopped")
+        yield chunk
+
+
+def _collect(future: "Future[CachedFrames]", name: str, failures: dict[str, UserError]) -> None:
+    """Note a video that cannot be used; anything else that went wrong is raised."""
+    try:
+        future.result()
+    except UserError as error:
+        failures[name] = error
+
+
+def _failure(failures: dict[str, UserError], total: int) -> UserError:
+    """The error itself when there is one, else the first with the names of the others."""
+    (name, first), *others = failures.items()
+    if not others:
+        return first
+    names = ", ".join(other for other, _ in others[:5]) + (", …" if len(others) > 5 else "")
+    return DataError(
+        f"{len(failures)} of {total} videos cannot be used. {name}: {first} The others: {names}."
+    )

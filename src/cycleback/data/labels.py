@@ -1,0 +1,152 @@
+"""Key events of videos: labels.csv, frames and seconds, and the phases between events.
+
+labels.csv has one row an event: `video,event,frame` (0-based) or `video,event,seconds` (presentation time,
+the first frame at 0). `video` may carry its suffix or not. Where both columns are there, `frame` counts.
+
+Letters: N frames of a video, E key events of a video.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cycleback.data.names import NameIndex
+from cycleback.data.records import Label, Unit, VideoRecord
+from cycleback.data.tables import read_table, write_table
+from cycleback.errors import DataError
+
+LABELS_FILE = "labels.csv"
+
+
+def read_labels(path: Path | str) -> tuple[Label, ...]:
+    """Every row of a labels file, as written; whether the videos exist is not looked at."""
+    path = Path(path)
+    return tuple(_label(path, line, row) for line, row in read_table(path, ("video", "event")))
+
+
+def _label(path: Path, line: int, row: Mapping[str, str]) -> Label:
+    source = f"{path}, line {line}"
+    unit: Unit = "frame" if "frame" in row else "seconds"
+    if unit not in row:
+        columns = ",".join(row)
+        raise DataError(
+            f"{path}: no column 'frame' or 'seconds', only {columns}. Expected video,event,frame."
+        )
+    if not row["video"] or not row["event"]:
+        raise DataError(f"{source}: the video and the event must not be empty, got {row}.")
+    return Label(row["video"], row["event"], _number(row[unit], unit, source), unit, source)
+
+
+def _number(text: str, unit: Unit, source: str) -> float:
+    """A frame (a whole number) or a time in seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or (unit == "frame" and value != int(value)):
+        wanted = "a whole number, counted from 0" if unit == "frame" else "a number such as 1.25"
+        raise DataError(f"{source}: {unit} is {text!r}, expected {wanted}.")
+    return value
+
+
+def write_labels(
+    path: Path | str,
+    events: Mapping[str, Mapping[str, float]],
+    *,
+    unit: Unit = "frame",
+    overwrite: bool = False,
+) -> Path:
+    """Write `events` (video → event → frame or second) as a labels file that `read_labels` reads back."""
+    rows: list[tuple[str, str, int | float]] = []
+    for video, times in events.items():
+        for event, value in sorted(times.items(), key=lambda item: item[1]):
+            rows.append((video, event, int(value) if unit == "frame" else float(value)))
+    return write_table(Path(path), ("video", "event", unit), rows, overwrite=overwrite)
+
+
+def name_labels(labels: Iterable[Label], index: NameIndex) -> tuple[Label, ...]:
+    """The labels with `video` replaced by the record's name, where a video fits."""
+    return tuple(
+        Label(index.match(label.video) or label.video, label.event, label.value, label.unit, label.source)
+        for label in labels
+    )
+
+
+def events_of(labels: Sequence[Label]) -> tuple[dict[str, float], Unit]:
+    """Events of one video in order of time, and their unit; of two rows for one event the first counts."""
+    events: dict[str, float] = {}
+    for label in labels:
+        if label.unit != labels[0].unit:
+            sources = f"{labels[0].source}; {label.source}"
+            raise DataError(
+                f"{label.video} has labels in frames and in seconds ({sources}). Use one of them."
+            )
+        events.setdefault(label.event, label.value)
+    ordered = dict(sorted(events.items(), key=lambda item: item[1]))
+    return ordered, (labels[0].unit if labels else "frame")
+
+
+def event_order(records: Iterable[VideoRecord]) -> tuple[str, ...]:
+    """All event names, by their mean position (0 first, 1 last) among the events of their videos."""
+    positions: dict[str, list[float]] = {}
+    for record in records:
+        ordered = sorted(record.events, key=lambda event: record.events[event])
+        for place, event in enumerate(ordered):
+            positions.setdefault(event, []).append(place / max(1, len(ordered) - 1))
+    return tuple(sorted(positions, key=lambda event: float(np.mean(positions[event]))))
+
+
+def event_frames(record: VideoRecord, times: NDArray[np.float64]) -> dict[str, int]:
+    """Frame index of each key event of `record`, in order of time.
+
+    Args:
+        record: its `events` are frames or seconds.
+        times: (N,) presentation time of each frame in seconds, increasing. A label in seconds goes to the
+            frame nearest in presentation time, which is right for variable frame rates too.
+
+    Raises:
+        DataError: an event lies before the first frame or after the last.
+    """
+    num_frames = len(times)
+    frames: dict[str, int] = {}
+    for event, value in record.events.items():
+        frame = int(value) if record.unit == "frame" else nearest_frame(value, times)
+        if not 0 <= frame < num_frames:
+            last = f"frame {num_frames - 1}" if record.unit == "frame" else f"{times[-1]:.3f} s"
+            raise DataError(
+                f"{record.name}: {event!r} is labelled at {record.unit} {value:g}, but the video goes from 0 "
+                f"to {last}. Correct {LABELS_FILE}."
+            )
+        frames[event] = frame
+    return dict(sorted(frames.items(), key=lambda item: item[1]))
+
+
+def nearest_frame(seconds: float, times: NDArray[np.float64]) -> int:
+    """Index of the frame nearest to `seconds`; -1 before the first frame, N past the end of the last."""
+    step = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    if seconds < -step / 2:
+        return -1
+    if seconds > times[-1] + step:
+        return len(times)
+    right = int(np.searchsorted(times, seconds).clip(1, max(1, len(times) - 1)))
+    left = right - 1
+    if right >= len(times) or seconds - times[left] <= times[right] - seconds:
+        return left
+    return right
+
+
+def phases_from_events(event_frames: ArrayLike, num_frames: int) -> NDArray[np.int64]:
+    """Phase of each frame (N,): the number of key events at or before it, so E events make phases 0..E.
+
+    Args:
+        event_frames: (E,) frame of each key event, in any order.
+        num_frames: N.
+    """
+    events = np.sort(np.asarray(event_frames, dtype=np.int64).reshape(-1))
+    if events.size and (events[0] < 0 or events[-1] >= num_frames):
+        outside = int(events[0] if events[0] < 0 else events[-1])
+        raise ValueError(f"event frame {outside} is outside a video of {num_frames} frames")
+    return np.searchsorted(events, np.arange(num_frames), side="right").astype(np.int64)

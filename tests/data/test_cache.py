@@ -1,0 +1,189 @@
+import os
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycleback.data import FrameCache, VideoRecord, default_cache_root
+from cycleback.errors import DamagedVideoWarning, DataError, VideoError
+from cycleback.video import read_frames, write_video
+
+Make = Callable[..., VideoRecord]
+
+
+@pytest.fixture
+def forbid_decoding(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def fail(*args: object, **settings: object) -> None:
+        raise AssertionError("decoded again")
+
+    return lambda: monkeypatch.setattr("cycleback.data.cache.iter_frames", fail)
+
+
+def entries(cache: FrameCache) -> list[str]:
+    return sorted(path.name for path in (cache.root / "frames").iterdir())
+
+
+def test_frames_and_times_stay_together(cache: FrameCache, make_video: Make) -> None:
+    cached = cache.load(make_video("a", 11, first=50))
+    assert (
+        cached.frames.shape == (11, 2, 3, 3) and cached.frames.dtype == np.uint8 and cached.num_frames == 11
+    )
+    np.testing.assert_array_equal(cached.frames[:, 1, 2, 0], 50 + np.arange(11))
+    np.testing.assert_allclose(cached.times, np.arange(11) / 10)
+
+
+def test_frames_are_mapped_from_disk_and_cannot_be_written(cache: FrameCache, make_video: Make) -> None:
+    frames = cache.load(make_video("a", 5)).frames
+    assert isinstance(frames, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        frames[0] = 0
+
+
+def test_a_video_is_decoded_once_also_under_another_name(
+    cache: FrameCache, make_video: Make, forbid_decoding: Callable[[], None]
+) -> None:
+    first = make_video("a", 5)
+    cache.load(first)
+    copy = make_video("deep/er/b", 5)
+    forbid_decoding()
+    again = FrameCache(cache.root, size=cache.size)
+    assert again.folder(copy) == cache.folder(first)
+    assert again.load(copy).num_frames == 5
+
+
+def test_another_content_size_or_fit_is_another_entry(cache: FrameCache, make_video: Make) -> None:
+    record = make_video("a", 5)
+    folders = {cache.folder(record), FrameCache(cache.root, size=(3, 2)).folder(record)}
+    folders |= {FrameCache(cache.root, size=(2, 3), fit="crop").folder(record)}
+    folders |= {cache.folder(make_video("a", 6))}
+    assert len(folders) == 4
+
+
+@pytest.mark.parametrize("name", ["frames.npy", "times.npy", "meta.json"])
+@pytest.mark.parametrize("kept", [None, 0, 20, 0.9])
+def test_a_damaged_entry_is_built_again(
+    cache: FrameCache, make_video: Make, name: str, kept: float | None
+) -> None:
+    record = make_video("a", 11)
+    cache.load(record)
+    path = cache.folder(record) / name
+    if kept is None:
+        path.unlink()
+    else:
+        os.truncate(path, int(kept * path.stat().st_size) if isinstance(kept, float) else kept)
+    np.testing.assert_array_equal(cache.load(record).frames[:, 0, 0, 0], np.arange(11))
+    assert entries(cache) == [cache.folder(record).name]
+
+
+def test_a_failure_while_decoding_leaves_nothing(
+    cache: FrameCache, make_video: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(path: Path, **settings: object) -> Iterator[object]:
+        raise VideoError("broken at frame 3")
+        yield
+
+    record = make_video("a", 11)
+    monkeypatch.setattr("cycleback.data.cache.iter_frames", break_off)
+    with pytest.raises(VideoError, match="broken at frame 3"):
+        cache.load(record)
+    assert entries(cache) == []
+
+
+def test_memory_does_not_grow_with_the_video(tmp_path: Path, make_video: Make) -> None:
+    large = FrameCache(tmp_path / "cache", size=(64, 64))
+    record = make_video("a", 2000)  # 24.6 MB
+    tracemalloc.start()
+    try:
+        large.load(record)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5e6
+
+
+def test_filling_reports_each_video_and_leaves_sequences_out(cache: FrameCache, make_video: Make) -> None:
+    calls: list[tuple[int, int]] = []
+    records = [make_video(f"v{number}", 4 + number) for number in range(5)]
+    records.append(VideoRecord("s", Path("s.npz"), kind="sequence"))
+    cache.fill(records, progress=lambda done, total: calls.append((done, total)), workers=3)
+    assert calls == [(done, 5) for done in range(1, 6)]
+    assert len(entries(cache)) == 5
+
+
+def test_filling_goes_on_past_videos_that_fail(cache: FrameCache, make_video: Make) -> None:
+    records = [make_video(f"v{number}", 4 + number) for number in range(6)]
+    for number in (1, 4):
+        records[number].path.unlink()
+    with pytest.raises(
+        DataError, match=r"2 of 6 videos cannot be used\. v\d: cannot read .*\. The others: v\d\."
+    ):
+        cache.fill(records)
+    assert len(entries(cache)) == 4
+    with pytest.raises(DataError, match=r"^cannot read .*v1\.mp4: No such file"):
+        cache.fill(records[:2])
+
+
+def test_an_interrupt_stops_at_once_and_keeps_what_is_done(cache: FrameCache, make_video: Make) -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    records = [make_video(f"v{number}", 4 + number) for number in range(40)]
+    with pytest.raises(KeyboardInterrupt):
+        cache.fill(records, progress=interrupt)
+    assert 1 <= len(entries(cache)) < 40
+    cache.fill(records)
+    assert len(entries(cache)) == 40
+
+
+def test_a_cache_that_cannot_be_written_says_what_to_do(tmp_path: Path, make_video: Make) -> None:
+    (tmp_path / "file").write_text("in the way")
+    cache = FrameCache(tmp_path / "file" / "cache", size=(2, 2))
+    with pytest.raises(
+        DataError, match=r"cannot write the frame cache in .*file/cache: Not a dir.*CYCLEBACK_CACHE"
+    ):
+        cache.load(make_video("a", 3))
+
+
+def test_the_default_place_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CYCLEBACK_CACHE", str(tmp_path))
+    assert FrameCache(size=(2, 2)).root == tmp_path
+    monkeypatch.delenv("CYCLEBACK_CACHE")
+    assert default_cache_root() == Path.home() / ".cache" / "cycleback"
+
+
+def test_wrong_settings_are_refused(cache: FrameCache) -> None:
+    with pytest.raises(ValueError, match=r"size must be \(height, width\) in pixels, got \(0, 5\)"):
+        FrameCache(size=(0, 5))
+    with pytest.raises(ValueError, match="fit must be 'stretch' or 'crop', got 'pad'"):
+        FrameCache(size=(5, 5), fit="pad")
+    with pytest.raises(ValueError, match="s is a sequence of features and has no frames; use load_sequence"):
+        cache.load(VideoRecord("s", Path("s.npz"), kind="sequence"))
+
+
+def test_a_folder_of_images_is_cached_like_a_video(
+    cache: FrameCache, tmp_path: Path, write_images: Callable[..., Path]
+) -> None:
+    folder = write_images(tmp_path / "clip", [f"{number}.png" for number in (3, 9, 27)])
+    cached = cache.load(VideoRecord("clip", folder, kind="frames"))
+    assert cached.frames[:, 0, 0, 0].tolist() == [3, 9, 27]
+    np.testing.assert_allclose(cached.times, np.arange(3) / 30)
+
+
+@pytest.mark.parametrize("fit", ["stretch", "crop"])
+def test_cached_frames_are_those_of_the_video(tmp_path: Path, fit: str) -> None:
+    ramp = np.linspace(0, 255, 48 * 64 * 3).reshape(48, 64, 3)
+    path = write_video(tmp_path / "a.mp4", [(ramp * f / 20).astype(np.uint8) for f in range(20)], fps=25)
+    cached = FrameCache(tmp_path / "cache", size=(24, 24), fit=fit).load(VideoRecord("a", path))
+    np.testing.assert_array_equal(cached.frames, read_frames(path, range(20), size=(24, 24), fit=fit))
+    np.testing.assert_allclose(cached.times, np.arange(20) / 25, atol=1e-3)
+
+
+def test_a_video_cut_short_is_kept_as_far_as_it_goes_and_warned_of(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (60, 64, 64, 3), dtype=np.uint8)
+    path = write_video(tmp_path / "a.mp4", noise, fps=25)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.warns(DamagedVideoWarning, match=r"a\.mp4"):
+        cached = FrameCache(tmp_path / "cache", size=(8, 8)).load(VideoRecord("a", path))
+    assert 5 < cached.num_frames < 60

@@ -1,0 +1,167 @@
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cycleback.data import read_dataset
+from cycleback.errors import DataError
+
+Touch = Callable[..., Path]
+Write = Callable[..., Path]
+
+
+def test_a_flat_folder_is_one_action_in_natural_order(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path, "clip10.mp4", "clip2.MOV", "clip1.webm", "x_25.0_30.5.mkv")
+    dataset = read_dataset(tmp_path)
+    assert dataset.names == ("clip1", "clip2", "clip10", "x_25.0_30.5")
+    assert dataset.actions == ("",) and {record.kind for record in dataset} == {"video"}
+    assert dataset["clip2"].path == tmp_path / "clip2.MOV"
+
+
+def test_what_is_not_a_video_is_ignored(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(
+        tmp_path, "a.mp4", ".hidden.mp4", "._a.mp4", ".git/b.mp4", "notes.txt", "truth.json", "anomalies.csv"
+    )
+    touch_all(tmp_path, "thumb1.jpg", "thumb2.jpg", "docs/page.html", "one/0001.png", "posters/front.jpg")
+    touch_all(tmp_path, "pour/1.jpg", "pour/2.jpg", "pour/takes/b.mp4")
+    assert read_dataset(tmp_path).names == ("a", "pour/takes/b")
+
+
+def test_a_sub_folder_is_an_action_at_any_depth(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path, "top.mp4", "pour/a.mp4", "pour/b.mp4", "swing/golf/a.mp4")
+    dataset = read_dataset(tmp_path)
+    assert {record.name: record.action for record in dataset} == {
+        "top": "",
+        "pour/a": "pour",
+        "pour/b": "pour",
+        "swing/golf/a": "swing/golf",
+    }
+
+
+def test_folders_of_images_and_sequences_are_videos(
+    tmp_path: Path, touch_all: Touch, write_images: Write
+) -> None:
+    write_images(tmp_path / "pour/take2.1", ["1.png", "2.png"])
+    write_images(tmp_path / "pour/take10", ["f_01.jpg", "f_02.JPG", "cover.png"])
+    touch_all(tmp_path, "pour/walk.npz", "pour/take10/fps.txt")
+    found = [(record.name, record.kind, record.action) for record in read_dataset(tmp_path)]
+    kinds = {"pour/take2.1": "frames", "pour/take10": "frames", "pour/walk": "sequence"}
+    assert found == [(name, kind, "pour") for name, kind in kinds.items()]
+
+
+@pytest.mark.parametrize("action", ["", "pour/"])
+def test_train_and_val_folders_are_the_split(tmp_path: Path, touch_all: Touch, action: str) -> None:
+    touch_all(tmp_path, f"train/{action}a.mp4", f"valid/{action}b.mp4", f"test/{action}c.mp4", "docs/x.txt")
+    dataset = read_dataset(tmp_path)
+    assert {record.name: record.split for record in dataset} == {
+        f"test/{action}c": "test",
+        f"train/{action}a": "train",
+        f"valid/{action}b": "val",
+    }
+    assert dataset.actions == (action.rstrip("/"),)
+    assert dict(dataset.given_split)[f"valid/{action}b"] == "val"
+
+
+def test_a_video_beside_the_split_folders_is_an_error(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path, "train/a.mp4", "val/b.mp4", "more/c.mp4")
+    with pytest.raises(DataError, match=r"more/c\.mp4 lies beside the split folder train"):
+        read_dataset(tmp_path)
+
+
+def test_a_folder_called_test_alone_is_an_action(tmp_path: Path, touch_all: Touch) -> None:
+    assert read_dataset(touch_all(tmp_path, "test/a.mp4", "val/b.mp4")).actions == ("test", "val")
+
+
+def test_a_splits_file_is_the_split(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path, "train/a.mp4", "train/b.mp4", "val/c.mp4")
+    (tmp_path / "splits.csv").write_text("video,split\na.mp4,val\nc,train\nmissing,val\n")
+    dataset = read_dataset(tmp_path)
+    assert [record.split for record in dataset] == ["val", None, "train"]
+    assert dataset.given_split == {"train/a": "val", "val/c": "train", "missing": "val"}
+    assert dataset.actions == ("",)
+
+
+def test_without_a_given_split_it_is_drawn_by_the_seed(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path, *(f"{number}.mp4" for number in range(20)))
+    one, two = (read_dataset(tmp_path, seed=seed, held_out=0.5) for seed in (1, 2))
+    assert not one.given_split and one.split("val").names != two.split("val").names
+    assert sorted(one.split("val").names + one.split("train").names) == sorted(one.names)
+
+
+def test_labels_reach_their_videos(
+    tmp_path: Path, touch_all: Touch, caplog: pytest.LogCaptureFixture
+) -> None:
+    touch_all(tmp_path, "a.mp4", "b.mp4")
+    (tmp_path / "labels.csv").write_text("video,event,frame\nb.mp4,end,9\nb,start,2\na,start,4\nc,start,1\n")
+    with caplog.at_level(logging.WARNING):
+        dataset = read_dataset(tmp_path)
+    assert [dict(record.events) for record in dataset] == [{"start": 4}, {"start": 2, "end": 9}]
+    assert dataset.event_names == ("start", "end")
+    assert [label.video for label in dataset.labels] == ["b", "b", "a", "c"]
+    assert "no video 'c'" in caplog.text
+
+
+def test_each_sub_folder_may_have_its_own_labels(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path, "train/p_000.mp4", "val/p_000.mp4")
+    (tmp_path / "train/labels.csv").write_text("video,event,frame\np_000,go,3\n")
+    (tmp_path / "val/labels.csv").write_text("video,event,seconds\np_000.mp4,go,0.5\n")
+    dataset = read_dataset(tmp_path)
+    assert [(record.events["go"], record.unit) for record in dataset] == [(3, "frame"), (0.5, "seconds")]
+
+
+def test_labels_may_lie_elsewhere(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path / "videos", "a.mp4")
+    (tmp_path / "mine.csv").write_text("video,event,frame\na,go,3\n")
+    assert read_dataset(tmp_path / "videos", labels=tmp_path / "mine.csv")["a"].events == {"go": 3}
+    with pytest.raises(DataError, match=r"cannot read .*no\.csv"):
+        read_dataset(tmp_path / "videos", labels=tmp_path / "no.csv")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("a.mp4", "a.mov"), ("a.mp4", "a.npz"), ("x/b.mp4", "x/b.mkv")]
+)
+def test_two_files_of_one_name_are_an_error(
+    tmp_path: Path, touch_all: Touch, first: str, second: str
+) -> None:
+    touch_all(tmp_path, first, second)
+    with pytest.raises(DataError, match="have one name") as caught:
+        read_dataset(tmp_path)
+    assert first in str(caught.value) and second in str(caught.value)
+
+
+def test_a_video_and_its_extracted_frames_are_an_error(
+    tmp_path: Path, touch_all: Touch, write_images: Write
+) -> None:
+    write_images(touch_all(tmp_path, "a.mp4") / "a", ["1.png", "2.png"])
+    with pytest.raises(DataError, match=r"a\.mp4 and a have one name, 'a'"):
+        read_dataset(tmp_path)
+
+
+def test_an_empty_folder_says_what_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("nothing")
+    with pytest.raises(DataError, match=r"no videos in .*\.mp4.*numbered images \.jpeg \.jpg \.png.*\.npz"):
+        read_dataset(tmp_path)
+
+
+def test_a_wrong_path_says_why(tmp_path: Path, touch_all: Touch, write_images: Write) -> None:
+    touch_all(tmp_path, "a.mp4")
+    with pytest.raises(DataError, match=r"no data set at .*a\.mp4: it is a file; give the folder"):
+        read_dataset(tmp_path / "a.mp4")
+    with pytest.raises(DataError, match=r"no data set at .*none: it does not exist"):
+        read_dataset(tmp_path / "none")
+    with pytest.raises(DataError, match=r"frames is itself a folder of images"):
+        read_dataset(write_images(tmp_path / "frames", ["1.png", "2.png"]))
+
+
+def test_a_link_that_leads_back_is_followed_once(tmp_path: Path, touch_all: Touch) -> None:
+    touch_all(tmp_path, "pour/a.mp4")
+    os.symlink(tmp_path, tmp_path / "pour" / "loop")
+    assert read_dataset(tmp_path).names == ("pour/a",)
+
+
+def test_real_folders_are_read(shared_data: Path) -> None:
+    assert len(read_dataset(shared_data / "golf" / "videos")) == 620
+    with pytest.raises(DataError, match=r"labels\.csv: no column 'video' in its first line 'id,role"):
+        read_dataset(shared_data / "golf" / "videos", labels=shared_data / "golf" / "labels.csv")
