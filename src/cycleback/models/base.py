@@ -1,0 +1,107 @@
+"""What every base network is: images in [0, 1] to a grid of features, with its own normalisation inside.
+
+Shapes: N images, H W pixels, F feature channels, h w grid (H / stride, W / stride, rounded up); I, O channels
+of a layer, in and out.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Base(nn.Module, ABC):
+    """A base network. It normalises the pixels itself, so preprocessing cannot disagree with the weights."""
+
+    channels: int
+    """Feature channels of the output (F)."""
+    stride: int
+    """Pixels of the image under one step of the output grid."""
+    float32_parts: tuple[str, ...] = ()
+    """Names of the parts that lose too much in bfloat16 (see `fast_inference`)."""
+
+    @abstractmethod
+    def normalize(self, images: Tensor) -> Tensor:
+        """Images (N, 3, H, W) in [0, 1] on the scale the weights were trained with."""
+
+    @abstractmethod
+    def grid(self, images: Tensor) -> Tensor:
+        """Normalised images (N, 3, H, W) to features (N, F, h, w)."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Images (N, 3, H, W), float in [0, 1], to features (N, F, h, w)."""
+        return self.grid(self.normalize(images))
+
+
+def to_unit_range(images: Tensor) -> Tensor:
+    """Images (..., 3, H, W) as float in [0, 1]: uint8 is divided by 255, float passes through."""
+    if images.dtype == torch.uint8:
+        return images.to(torch.float32).div_(255.0)
+    if not images.is_floating_point():
+        raise TypeError(f"images must be uint8, or float in [0, 1], got {images.dtype}")
+    return images
+
+
+def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Zeros before and after an axis so that the output has ceil(size / stride) steps.
+
+    TensorFlow's "SAME" rule: an odd zero goes after. Weights trained there need exactly this.
+    """
+    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+class SameConv2d(nn.Conv2d):
+    """A convolution with ceil(H / stride) x ceil(W / stride) outputs, padded by `same_padding`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Grid (N, I, H, W) to (N, O, ceil(H / stride), ceil(W / stride))."""
+        top, bottom = same_padding(input.shape[-2], self.kernel_size[0], self.stride[0])
+        left, right = same_padding(input.shape[-1], self.kernel_size[1], self.stride[1])
+        padding = (top, left)
+        if padding != (bottom, right):
+            input, padding = F.pad(input, (left, right, top, bottom)), (0, 0)
+        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class SameMaxPool2d(nn.Module):
+    """Max-pooling with ceil(H / stride) x ceil(W / stride) outputs, padded by `same_padding`."""
+
+    def __init__(self, kernel: int, *, stride: int) -> None:
+        super().__init__()
+        self.kernel, self.stride = kernel, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Grid (N, F, H, W) to (N, F, ceil(H / stride), ceil(W / stride))."""
+        top, bottom = same_padding(input.shape[-2], self.kernel, self.stride)
+        left, right = same_padding(input.shape[-1], self.kernel, self.stride)
+        padded = F.pad(input, (left, right, top, bottom), value=float("-inf"))
+        return F.max_pool2d(padded, self.kernel, self.stride)
+
+
+class ConvNorm(nn.Module):
+    """Convolution, BatchNorm and an optional activation: the brick that `fast_inference` fuses."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel: int,
+        *,
+        stride: int = 1,
+        groups: int = 1,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        activation: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.conv = SameConv2d(in_channels, out_channels, kernel, stride=stride, groups=groups, bias=False)
+        self.norm = nn.BatchNorm2d(out_channels, eps=eps, momentum=momentum)
+        self.activation = nn.Identity() if activation is None else activation
+        nn.init.kaiming_normal_(self.conv.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Grid (N, I, H, W) to (N, O, ceil(H / stride), ceil(W / stride))."""
+        output: Tensor = self.activation(self.norm(self.conv(input)))
+        return output

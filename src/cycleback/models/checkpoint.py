@@ -1,0 +1,121 @@
+"""The weights of an encoder on disk: one safetensors file with the settings that built it.
+
+Base weights are always saved, pretrained and frozen ones too: the folder alone is enough to use the encoder.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from cycleback.errors import CheckpointError
+from cycleback.models.base import Base
+from cycleback.models.encoder import Encoder
+
+FILE_NAME = "encoder.safetensors"
+FORMAT = "cycleback-encoder-1"
+
+
+def fingerprint(encoder: Encoder) -> str:
+    """Sixteen hex digits that change with anything that changes the embeddings; the same on every device."""
+    base, embedder = type(encoder.base).__name__, type(encoder.embedder).__name__
+    digest = hashlib.sha256(json.dumps([base, embedder, encoder.embedder.traits], sort_keys=True).encode())
+    _digest_tensors(digest, encoder.state_dict())
+    return digest.hexdigest()[:16]
+
+
+def base_fingerprint(base: Base) -> str:
+    """The same for a base alone: sixteen hex digits that change with anything that changes its features."""
+    digest = hashlib.sha256(type(base).__name__.encode())
+    _digest_tensors(digest, base.state_dict())
+    return digest.hexdigest()[:16]
+
+
+def save_encoder(folder: str | Path, encoder: Encoder, settings: dict[str, Any]) -> Path:
+    """Write `folder`/encoder.safetensors, whole or not at all, and return its path.
+
+    Args:
+        folder: the run folder; made if missing.
+        encoder: its weights, on any device.
+        settings: what is needed to build the same encoder again; must fit into JSON.
+    """
+    path = Path(folder) / FILE_NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
+    metadata = {"format": FORMAT, "fingerprint": fingerprint(encoder), "settings": json.dumps(settings)}
+    temporary = path.with_name(f".{FILE_NAME}.{os.getpid()}")
+    try:
+        tensors = {name: _on_cpu(tensor) for name, tensor in encoder.state_dict().items()}
+        save_file(tensors, temporary, metadata=metadata)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def load_settings(folder: str | Path) -> dict[str, Any]:
+    """The settings given to `save_encoder`."""
+    _, metadata = _read(folder, with_tensors=False)
+    settings: dict[str, Any] = json.loads(metadata["settings"])
+    return settings
+
+
+def load_weights(folder: str | Path, encoder: Encoder) -> None:
+    """Fill `encoder`, built with the same settings, with the saved weights."""
+    tensors, _ = _read(folder, with_tensors=True)
+    problems = _differences(tensors, encoder.state_dict())
+    if problems:
+        shown = "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
+        advice = "Build the encoder with the settings saved beside the weights."
+        raise CheckpointError(f"{Path(folder) / FILE_NAME} does not fit this encoder: {shown}. {advice}")
+    encoder.load_state_dict(tensors)
+
+
+def _read(folder: str | Path, *, with_tensors: bool) -> tuple[dict[str, Tensor], dict[str, str]]:
+    path = Path(folder) / FILE_NAME
+    if not path.is_file():
+        raise CheckpointError(
+            f"no encoder in {folder} (looked for {FILE_NAME}). Train first, or give a run folder."
+        )
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            metadata: dict[str, str] = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()} if with_tensors else {}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). Copy it again, or train again.") from error
+    if metadata.get("format") != FORMAT:
+        found = metadata.get("format", "no format mark")
+        raise CheckpointError(
+            f"{path} is not an encoder of this version: expected {FORMAT!r}, found {found!r}."
+        )
+    return tensors, metadata
+
+
+def _differences(saved: dict[str, Tensor], wanted: dict[str, Tensor]) -> list[str]:
+    """What keeps `saved` from filling `wanted`, one phrase a tensor, in the order of the names."""
+    problems = []
+    for name in sorted(saved.keys() | wanted.keys()):
+        if name not in saved:
+            problems.append(f"{name} is missing in the file")
+        elif name not in wanted:
+            problems.append(f"{name} is not part of the encoder")
+        elif saved[name].shape != wanted[name].shape:
+            shapes = f"{tuple(saved[name].shape)} in the file, {tuple(wanted[name].shape)} in the encoder"
+            problems.append(f"{name} is {shapes}")
+    return problems
+
+
+def _digest_tensors(digest: "hashlib._Hash", tensors: dict[str, Tensor]) -> None:
+    for name, tensor in sorted(tensors.items()):
+        if not name.endswith("num_batches_tracked"):  # counts updates, changes no output
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(_on_cpu(tensor).reshape(-1).view(torch.uint8).numpy().tobytes())
+
+
+def _on_cpu(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().contiguous()

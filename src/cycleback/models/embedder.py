@@ -1,0 +1,84 @@
+"""What every embedder is: features of a frame and its context frames to one embedding.
+
+Shapes: B videos, T sampled frames, C context frames (oldest first, the frame itself last), N frames of a
+whole video, F feature channels, h w grid, D embedding size.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class Embedder(nn.Module, ABC):
+    """Features to embeddings, for sampled clips (`forward`) and for whole videos (`embed_stream`)."""
+
+    in_channels: int
+    """Feature channels it expects (F)."""
+    embedding_size: int
+    """Size of an embedding (D)."""
+    context_frames: int = 1
+    """Frames seen for one embedding (C), itself included."""
+    context_stride: int = 1
+    """Frames of the video between two context frames."""
+
+    @property
+    @abstractmethod
+    def traits(self) -> dict[str, object]:
+        """What changes the embeddings besides the weights, for the fingerprint of an encoder."""
+
+    @abstractmethod
+    def forward(self, features: Tensor) -> Tensor:
+        """Features (B, T, C, F, h, w) to embeddings (B, T, D)."""
+
+    @abstractmethod
+    def frame_terms(self, features: Tensor) -> tuple[Tensor, ...]:
+        """All that needs computing once a frame: features (N, F, h, w) to tensors (N, ...)."""
+
+    @abstractmethod
+    def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
+        """Embeddings (M, D) of clips made of frames `indices` (C, M), from the `frame_terms` of a video."""
+
+    def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+        """Embed a video that arrives in pieces, in evaluation mode and without gradients.
+
+        Args:
+            chunks: features (n, F, h, w) of consecutive frames, in pieces of any length.
+
+        Yields:
+            Embeddings (n, D), one tensor a piece; how the video is cut changes them by rounding at most.
+            Memory grows with the piece and the reach of the context, not with the video.
+        """
+        reach = self.context_stride * (self.context_frames - 1)
+        history: tuple[Tensor, ...] = ()
+        start = 0
+        for features in chunks:
+            with _evaluating(self), torch.no_grad():
+                terms = self.frame_terms(features)
+                if history:
+                    terms = tuple(torch.cat(pair) for pair in zip(history, terms, strict=True))
+                kept = len(terms[0]) - len(features)
+                indices = self._context(start, len(features)).to(features.device) - (start - kept)  # (C, n)
+                embeddings = self.embed_terms(terms, indices)
+                history = tuple(term[max(len(term) - reach, 0) :].clone() for term in terms) if reach else ()
+            start += len(features)
+            yield embeddings
+
+    def _context(self, start: int, count: int) -> Tensor:
+        """Frames seen at frames start ... start + count - 1, oldest first: (C, count), clamped at frame 0."""
+        back = torch.arange(self.context_frames - 1, -1, -1) * self.context_stride  # (C,)
+        return (torch.arange(start, start + count) - back[:, None]).clamp_min(0)
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode inside the block, so that BatchNorm and dropout are as when the encoder is used."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training

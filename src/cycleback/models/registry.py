@@ -1,0 +1,43 @@
+"""Every base and embedder by the name used in recipes."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from cycleback.models.base import Base
+from cycleback.models.conv_embedder import ConvEmbedder
+from cycleback.models.efficientnet_lite0 import EfficientNetLite0
+from cycleback.models.embedder import Embedder
+from cycleback.models.pooled_embedder import PooledEmbedder
+from cycleback.models.small import SmallBase
+from cycleback.models.vggm import VGGMBase
+
+BASES: dict[str, type[Base]] = {
+    "efficientnet_lite0": EfficientNetLite0,
+    "small": SmallBase,
+    "vggm": VGGMBase,
+}
+EMBEDDERS: dict[str, type[Embedder]] = {
+    "conv": ConvEmbedder,
+    "pooled": PooledEmbedder,
+}
+
+
+def build_base(name: str, **options: Any) -> Base:
+    """The base called `name`, with the keyword arguments of its class."""
+    if name not in BASES:
+        raise ValueError(_unknown("base", name, BASES))
+    return BASES[name](**options)
+
+
+def build_embedder(name: str, in_channels: int, **options: Any) -> Embedder:
+    """The embedder called `name` for features of `in_channels`, with the keyword arguments of its class."""
+    if name not in EMBEDDERS:
+        raise ValueError(_unknown("embedder", name, EMBEDDERS))
+    return EMBEDDERS[name](in_channels, **options)
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    return f"there is no {kind} {name!r}.{guess} Known: {', '.join(sorted(known))}."

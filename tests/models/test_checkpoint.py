@@ -1,0 +1,128 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from cycleback.errors import CheckpointError
+from cycleback.models import (
+    EfficientNetLite0,
+    Encoder,
+    PooledEmbedder,
+    fingerprint,
+    freeze,
+    load_settings,
+    load_weights,
+    save_encoder,
+)
+
+
+def test_saved_weights_come_back(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+    saved, other = make_encoder(seed=0), make_encoder(seed=1)
+    images = torch.rand(1, 2, 2, 3, 32, 32)
+    assert not torch.allclose(saved(images), other(images))
+    save_encoder(tmp_path / "run", saved, {"base": "small", "width": 4})
+    load_weights(tmp_path / "run", other)
+    assert torch.equal(saved(images), other(images))
+    assert load_settings(tmp_path / "run") == {"base": "small", "width": 4}
+
+
+def test_a_frozen_pretrained_base_is_saved_too(tmp_path: Path) -> None:
+    encoder = Encoder(EfficientNetLite0(block=2), PooledEmbedder(24)).eval()
+    freeze(encoder, "frozen")
+    save_encoder(tmp_path, encoder, {})
+    bare = Encoder(EfficientNetLite0(block=2, pretrained=False), PooledEmbedder(24)).eval()
+    load_weights(tmp_path, bare)
+    images = torch.rand(1, 1, 1, 3, 32, 32)
+    assert torch.equal(bare(images), encoder(images))
+
+
+def test_weights_in_another_memory_layout_are_saved(tmp_path: Path, encoder: Encoder) -> None:
+    before = fingerprint(encoder)
+    encoder.base.to(memory_format=torch.channels_last)
+    assert fingerprint(encoder) == before
+    save_encoder(tmp_path, encoder, {})
+    load_weights(tmp_path, encoder)
+    assert fingerprint(encoder) == before
+
+
+def test_saving_replaces_the_old_file_and_leaves_nothing_else(tmp_path: Path, encoder: Encoder) -> None:
+    save_encoder(tmp_path, encoder, {"step": 1})
+    path = save_encoder(tmp_path, encoder, {"step": 2})
+    assert load_settings(tmp_path) == {"step": 2}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_save_keeps_the_old_file(
+    tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save_encoder(tmp_path, encoder, {"step": 1})
+
+    def full_disk(tensors: object, target: Path, **options: object) -> None:
+        target.write_bytes(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr("cycleback.models.checkpoint.save_file", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        save_encoder(tmp_path, encoder, {"step": 2})
+    assert load_settings(tmp_path) == {"step": 1} and list(tmp_path.iterdir()) == [path]
+
+
+def test_fingerprint_changes_with_weights_and_context(make_encoder: Callable[..., Encoder]) -> None:
+    first = fingerprint(make_encoder())
+    assert first == fingerprint(make_encoder()) and len(first) == 16
+    changed = make_encoder()
+    with torch.no_grad():
+        changed.base.layers[0].norm.running_mean[0] += 1e-4
+    others = [changed, make_encoder(context_stride=4), make_encoder(pooling="avg"), make_encoder(seed=1)]
+    assert len({first, *map(fingerprint, others)}) == 5
+
+
+def test_fingerprint_ignores_the_count_of_updates(encoder: Encoder) -> None:
+    before = fingerprint(encoder)
+    encoder.base.layers[0].norm.num_batches_tracked += 1
+    assert fingerprint(encoder) == before
+
+
+def test_pooled_encoders_differ_by_their_normalisation(encoder: Encoder) -> None:
+    plain, scaled = PooledEmbedder(16), PooledEmbedder(16, normalize=True)
+    assert fingerprint(Encoder(encoder.base, plain)) != fingerprint(Encoder(encoder.base, scaled))
+
+
+def test_a_folder_without_weights_says_what_was_looked_for(tmp_path: Path, encoder: Encoder) -> None:
+    with pytest.raises(
+        CheckpointError, match=rf"no encoder in {tmp_path} \(looked for encoder.safetensors\)"
+    ):
+        load_weights(tmp_path, encoder)
+
+
+def test_other_shapes_are_listed(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+    save_encoder(tmp_path, make_encoder(), {})
+    with pytest.raises(CheckpointError) as caught:
+        load_weights(tmp_path, make_encoder(reduce_channels=3))
+    message = str(caught.value)
+    assert (
+        "embedder.convs.0.weight is (8, 16, 3, 3, 3) in the file, (8, 3, 3, 3, 3) in the encoder" in message
+    )
+    assert "embedder.reduce.0.weight is missing in the file" in message
+    assert "and 4 more" in message and "\n" not in message
+
+
+def test_weights_of_another_base_are_refused(tmp_path: Path, encoder: Encoder) -> None:
+    save_encoder(tmp_path, Encoder(encoder.base, PooledEmbedder(16)), {})
+    with pytest.raises(CheckpointError, match=r"embedder\.convs\.0\.bias is missing in the file"):
+        load_weights(tmp_path, encoder)
+
+
+def test_a_truncated_file_is_called_damaged(tmp_path: Path, encoder: Encoder) -> None:
+    path = save_encoder(tmp_path, encoder, {})
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match=r"encoder\.safetensors is damaged"):
+        load_weights(tmp_path, encoder)
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path, encoder: Encoder) -> None:
+    save_file({"weight": torch.zeros(2)}, tmp_path / "encoder.safetensors")
+    with pytest.raises(CheckpointError, match="expected 'cycleback-encoder-1', found 'no format mark'"):
+        load_settings(tmp_path)

@@ -1,0 +1,91 @@
+import pytest
+import torch
+from torch import Tensor
+
+from cycleback.models import BASES, Base, EfficientNetLite0, SmallBase, build_base, fast_inference
+from cycleback.models import fast as fast_module
+
+
+def trained(base: Base) -> Base:
+    """The base with BatchNorm statistics that are not the first ones."""
+    base.train()
+    with torch.no_grad():
+        base(torch.rand(4, 3, 64, 64))
+    return base.eval()
+
+
+def relative_error(values: Tensor, reference: Tensor) -> float:
+    return ((values - reference).abs().max() / reference.abs().max()).item()
+
+
+@pytest.mark.parametrize("name", sorted(BASES))
+def test_fast_copy_equals_the_base(name: str) -> None:
+    torch.manual_seed(0)
+    base = trained(build_base(name))
+    images = torch.rand(3, 3, 64, 64)
+    assert relative_error(fast_inference(base)(images), base(images).detach()) < 1e-5
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (57, 70), (50, 33)])
+def test_any_image_size_pads_like_the_base(shape: tuple[int, int]) -> None:
+    base = EfficientNetLite0().eval()
+    images = torch.rand(1, 3, *shape)
+    assert relative_error(fast_inference(base)(images), base(images).detach()) < 1e-5
+
+
+def test_one_copy_serves_changing_image_sizes() -> None:
+    base = EfficientNetLite0(block=4).eval()
+    fast = fast_inference(base)
+    for size in (64, 33, 64):
+        images = torch.rand(2, 3, size, size)
+        assert relative_error(fast(images), base(images).detach()) < 1e-5
+
+
+def test_without_onednn_the_values_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_module, "has_fused_convolution", lambda device: False)
+    base = EfficientNetLite0(block=4).eval()
+    images = torch.rand(2, 3, 50, 64)
+    assert relative_error(fast_inference(base)(images), base(images).detach()) < 1e-5
+
+
+def test_half_precision_stays_near_the_base(picture: Tensor) -> None:
+    base = EfficientNetLite0().eval()
+    features = fast_inference(base, precision="bfloat16")(picture)
+    assert features.dtype == torch.float32
+    assert relative_error(features, base(picture).detach()) < 0.05
+
+
+def test_groups_of_images_do_not_change_the_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = fast_inference(trained(SmallBase(width=4)))
+    images = torch.rand(5, 3, 32, 32)
+    whole = fast(images)
+    monkeypatch.setattr(fast_module, "PIXELS_PER_PASS", 2 * 32 * 32)
+    torch.testing.assert_close(fast(images), whole)
+
+
+def test_bytes_and_fractions_give_the_same_features() -> None:
+    fast = fast_inference(SmallBase(width=4))
+    images = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8)
+    torch.testing.assert_close(fast(images), fast(images / 255))
+
+
+def test_the_copy_does_not_follow_later_training() -> None:
+    base = trained(SmallBase(width=4))
+    fast, images = fast_inference(base), torch.rand(1, 3, 32, 32)
+    before = fast(images)
+    with torch.no_grad():
+        base.layers[0].conv.weight.mul_(2)
+    assert torch.equal(fast(images), before)
+    assert not before.requires_grad and base.layers[0].conv.weight.requires_grad
+
+
+def test_features_can_be_used_in_training() -> None:
+    features = fast_inference(SmallBase(width=4))(torch.rand(2, 3, 32, 32))
+    layer = torch.nn.Conv2d(16, 2, 1)
+    layer(features).sum().backward()
+    assert layer.weight.grad is not None
+
+
+def test_unknown_precision_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"'float32', 'bfloat16'.*got 'int8'"):
+        fast_inference(SmallBase(width=4), precision="int8")  # type: ignore[arg-type]
