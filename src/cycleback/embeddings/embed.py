@@ -1,0 +1,78 @@
+"""From videos and an encoder to an EmbeddingSet, in memory that does not grow with the video."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cycleback.data import CachedFrames, FrameCache, VideoRecord, event_frames
+from cycleback.embeddings.features import FeatureCache
+from cycleback.embeddings.store import EmbeddingSet
+from cycleback.errors import DataError
+from cycleback.models import Encoder, fingerprint
+
+CHUNK_FRAMES = 64
+Progress = Callable[[int, int], None]
+"""Called with (frames done, frames in all)."""
+
+
+def embed_records(
+    encoder: Encoder,
+    records: Sequence[VideoRecord],
+    *,
+    frames: FrameCache,
+    features: FeatureCache | None = None,
+    event_names: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> EmbeddingSet:
+    """Embed every frame of every record.
+
+    Args:
+        encoder: on the device to use; put into eval mode.
+        records: videos or frame folders.
+        frames: where decoded frames are kept.
+        features: where the feature maps of a frozen base are kept, or None to compute them on the way.
+        event_names: the data set's key events, in order.
+        progress: called after each video.
+    """
+    if not records:
+        raise DataError("no videos to embed")
+    encoder = encoder.eval()
+    times = {record.name: frames.load(record).times for record in records}
+    total, arrays = sum(len(when) for when in times.values()), {}
+    for record in records:
+        maps = _cached_maps(record, features) if features else _fresh_maps(encoder, frames.load(record))
+        arrays[record.name] = embed_maps(encoder, maps)
+        if progress is not None:
+            progress(sum(len(array) for array in arrays.values()), total)
+    return EmbeddingSet.from_arrays(
+        arrays,
+        times=times,
+        events={record.name: event_frames(record, times[record.name]) for record in records},
+        actions={record.name: record.action for record in records},
+        paths={record.name: str(record.path) for record in records},
+        encoder=fingerprint(encoder),
+        event_names=list(event_names) or None,
+    )
+
+
+@torch.inference_mode()
+def embed_maps(encoder: Encoder, maps: Iterator[Tensor]) -> NDArray[np.float32]:
+    """Embeddings (N, D) of one video from chunks (n, F, h, w) of its feature maps."""
+    device = encoder.device
+    chunks = encoder.embed_stream(chunk.to(device).float() for chunk in maps)
+    return torch.cat([chunk.float().cpu() for chunk in chunks]).numpy()
+
+
+def _fresh_maps(encoder: Encoder, cached: CachedFrames) -> Iterator[Tensor]:
+    for start in range(0, cached.num_frames, CHUNK_FRAMES):
+        chunk = torch.from_numpy(np.array(cached.frames[start : start + CHUNK_FRAMES]))
+        yield encoder.features(chunk.to(encoder.device).movedim(-1, 1))
+
+
+def _cached_maps(record: VideoRecord, features: FeatureCache) -> Iterator[Tensor]:
+    maps = features.load(record)
+    for start in range(0, len(maps), CHUNK_FRAMES):
+        yield torch.from_numpy(np.array(maps[start : start + CHUNK_FRAMES]))

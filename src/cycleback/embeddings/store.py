@@ -1,0 +1,258 @@
+"""EmbeddingSet: the embeddings of many videos as one immutable value, in memory or as a folder on disk.
+
+Shapes: N frames of a whole video, D embedding size.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cycleback.embeddings.folder import new_array, read_folder, write_folder, write_index
+from cycleback.embeddings.index import SetIndex, VideoEntry, checked_events, guess
+from cycleback.errors import EmbeddingError
+
+Number = TypeVar("Number", np.float32, np.float64)
+
+ASSUMED_FPS = 30.0  # counts times where neither times nor a frame rate are known; `fps` is then None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddingSet:
+    """Embeddings, times and key events by video name; made by `from_arrays` or `load`.
+
+    Example:
+        >>> videos = EmbeddingSet.from_arrays({"a": [[0.0], [1.0]]}, events={"a": {"top": 1}}, fps=25)
+        >>> videos["a"].shape, videos.times("a").tolist(), videos.phases("a").tolist()
+        ((2, 1), [0.0, 0.04], [0, 1])
+    """
+
+    _embeddings: NDArray[np.float32]  # (sum N, D), of which the index may use a part
+    _times: NDArray[np.float64]  # (sum N,)
+    _index: SetIndex
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, ArrayLike],
+        *,
+        times: Mapping[str, ArrayLike] | None = None,
+        events: Mapping[str, Mapping[str, int]] | None = None,
+        actions: Mapping[str, str] | None = None,
+        paths: Mapping[str, str | os.PathLike[str]] | None = None,
+        fps: Mapping[str, float] | float | None = None,
+        encoder: str | None = None,
+        event_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Build a set from one (N, D) array a video; every other mapping goes by the same names.
+
+        Args:
+            arrays: name -> (N, D) embeddings, finite, D the same for all.
+            times: name -> (N,) seconds, never falling. Without them, frame index / fps.
+            events: name -> {event name: frame}; videos and events may be missing.
+            actions: name -> action; videos are only compared within an action.
+            paths: name -> the video file.
+            fps: frames a second, one for all or by name. Where neither times nor fps are given, `times`
+                counts 30 frames a second and `fps` is None.
+            encoder: fingerprint of the encoder that made the embeddings.
+            event_names: all key events, in order; by default those that occur.
+        """
+        rates = dict.fromkeys(arrays, fps) if isinstance(fps, int | float) else fps
+        facts = {"times": times, "events": events, "action": actions, "path": paths, "fps": rates}
+        known = {what: _checked_names(what, mapping or {}, arrays) for what, mapping in facts.items()}
+        blocks = _checked_blocks(arrays)
+        clocks: list[NDArray[np.float64]] = []
+        entries: list[VideoEntry] = []
+        for name, block in blocks.items():
+            about = {what: mapping.get(name) for what, mapping in known.items()}
+            clock, rate = _clock(name, len(block), times=about["times"], fps=about["fps"])
+            path = None if about["path"] is None else os.fspath(about["path"])
+            labels = checked_events(name, about["events"] or {}, len(block))
+            start = sum(map(len, clocks))
+            entries.append(VideoEntry(name, start, len(block), about["action"] or "", path, rate, labels))
+            clocks.append(clock)
+        index = SetIndex.build(entries, event_names=event_names, encoder=encoder)
+        return cls(_joined(blocks.values()), _joined(clocks), index)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> Self:
+        """Open a saved set; the arrays are memory-mapped, so it costs neither time nor memory."""
+        return cls(*read_folder(Path(directory)))
+
+    def save(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the folder, whole or not at all; an existing set is replaced only with `overwrite`."""
+        write_folder(Path(directory), self._write, overwrite=overwrite)
+        return Path(directory)
+
+    def _write(self, folder: Path) -> None:
+        """Write one video after another; `phases.npy` is for other programs: -1 where not known."""
+        index, rows = self._index.compact(), self.num_frames
+        embeddings = new_array(folder / "embeddings.npy", np.float32, (rows, self.size))
+        times = new_array(folder / "times.npy", np.float64, (rows,))
+        phases = np.full(rows, -1, dtype=np.int64)
+        for entry in index.entries.values():
+            embeddings[entry.rows], times[entry.rows] = self[entry.name], self.times(entry.name)
+            known = self.phases(entry.name)
+            if known is not None:
+                phases[entry.rows] = known
+        if (phases >= 0).any():
+            np.save(folder / "phases.npy", phases)
+        write_index(folder, index)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The videos, in order."""
+        return tuple(self._index.entries)
+
+    @property
+    def size(self) -> int:
+        """Length D of one embedding."""
+        return int(self._embeddings.shape[1])
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of all videos together."""
+        return sum(entry.length for entry in self._index.entries.values())
+
+    @property
+    def encoder(self) -> str | None:
+        """Fingerprint of the encoder that made the embeddings, where known."""
+        return self._index.encoder
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        """All key events, in order."""
+        return self._index.event_names
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The different actions, in order of appearance; `("",)` where none are named."""
+        return tuple(dict.fromkeys(entry.action for entry in self._index.entries.values()))
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        """Embeddings (N, D) of one video, a read-only view."""
+        return self._embeddings[self._index.entry(name).rows]
+
+    def __len__(self) -> int:
+        return len(self._index.entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index.entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index.entries
+
+    def __repr__(self) -> str:
+        return f"EmbeddingSet({len(self)} videos, {self.num_frames} frames, D={self.size})"
+
+    def times(self, name: str) -> NDArray[np.float64]:
+        """Seconds (N,) of each frame of one video."""
+        return self._times[self._index.entry(name).rows]
+
+    def fps(self, name: str) -> float | None:
+        """Average frames a second, or None where neither times nor a frame rate were given."""
+        return self._index.entry(name).fps
+
+    def events(self, name: str) -> dict[str, int]:
+        """Frame of each labelled key event of one video."""
+        return dict(self._index.entry(name).events)
+
+    def phases(self, name: str) -> NDArray[np.int64] | None:
+        """Phase (N,) of each frame: the number of key events at or before it.
+
+        None unless every key event is labelled: of the video's action, where the set has several actions.
+        """
+        entry = self._index.entry(name)
+        wanted = self._index.action_events.get(entry.action, ())
+        if not wanted or any(event not in entry.events for event in wanted):
+            return None
+        frames = np.sort([entry.events[event] for event in wanted])
+        return np.searchsorted(frames, np.arange(entry.length), side="right").astype(np.int64)
+
+    def action(self, name: str) -> str:
+        """Action of one video; empty where none was given."""
+        return self._index.entry(name).action
+
+    def path(self, name: str) -> Path | None:
+        """The video file, where known."""
+        path = self._index.entry(name).path
+        return None if path is None else Path(path)
+
+    def subset(self, names: Sequence[str]) -> Self:
+        """The videos `names` only, in that order, without copying."""
+        return type(self)(self._embeddings, self._times, self._index.subset(names))
+
+    def of_action(self, action: str) -> Self:
+        """The videos of one action."""
+        return self.subset([name for name in self if self.action(name) == action])
+
+    def with_embeddings(self, arrays: Mapping[str, ArrayLike], *, encoder: str | None = None) -> Self:
+        """The same videos, times and labels with other embeddings of the same lengths."""
+        for name, entry in self._index.entries.items():
+            if name not in arrays or len(np.asarray(arrays[name])) != entry.length:
+                found = len(np.asarray(arrays[name])) if name in arrays else "no"
+                raise EmbeddingError(f"{name}: {found} embeddings for {entry.length} frames")
+        blocks = _checked_blocks({name: arrays[name] for name in self})
+        times = _joined([self.times(name) for name in self])
+        return type(self)(_joined(blocks.values()), times, self._index.compact().with_encoder(encoder))
+
+
+def _checked_blocks(arrays: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.float32]]:
+    """Each video's embeddings (N, D), finite and of one size D."""
+    if not arrays:
+        raise EmbeddingError("an embedding set needs at least one video, got none")
+    blocks = {name: _checked(name, array) for name, array in arrays.items()}
+    first, size = next((name, block.shape[1]) for name, block in blocks.items())
+    for name, block in blocks.items():
+        if block.shape[1] != size:
+            raise EmbeddingError(
+                f"{name} has embeddings of size {block.shape[1]}, but {first} of size {size}"
+            )
+    return blocks
+
+
+def _checked(name: str, array: ArrayLike) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # too large for float32 becomes inf, and is refused below
+        block = np.asarray(array, dtype=np.float32)
+    if block.ndim != 2 or 0 in block.shape:
+        raise EmbeddingError(f"{name}: embeddings must be (N >= 1, D >= 1), got {block.shape}")
+    broken = np.flatnonzero(~np.isfinite(block).all(axis=1))
+    if len(broken):
+        message = f"{name}: {len(broken)} of {len(block)} frames have embeddings that are not finite"
+        raise EmbeddingError(f"{message} (first: frame {broken[0]}). Train again, or leave the video out.")
+    return block
+
+
+def _clock(
+    name: str, length: int, *, times: ArrayLike | None, fps: float | None
+) -> tuple[NDArray[np.float64], float | None]:
+    """Seconds (N,) of one video and its frame rate, each from the other where only one is given."""
+    if fps is not None and not (np.isfinite(fps) and fps > 0):
+        raise EmbeddingError(f"{name}: fps must be positive, got {fps}")
+    if times is None:
+        return np.arange(length) / (fps or ASSUMED_FPS), fps
+    clock = np.array(times, dtype=np.float64)
+    if clock.shape != (length,):
+        raise EmbeddingError(f"{name}: times must be ({length},), one a frame, got {clock.shape}")
+    if not np.isfinite(clock).all() or (np.diff(clock) < 0).any():
+        raise EmbeddingError(f"{name}: times must be finite seconds that never fall")
+    span = float(clock[-1] - clock[0])
+    return clock, fps or ((length - 1) / span if span > 0 else ASSUMED_FPS)
+
+
+def _checked_names(what: str, mapping: Mapping[str, Any], arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name in mapping:
+        if name not in arrays:
+            raise EmbeddingError(f"{what} of {name!r}, which has no embeddings.{guess(name, arrays)}")
+    return mapping
+
+
+def _joined(blocks: Iterable[NDArray[Number]]) -> NDArray[Number]:
+    """One read-only array of all rows."""
+    joined = np.concatenate(list(blocks))
+    joined.flags.writeable = False
+    return joined

@@ -1,0 +1,118 @@
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from scipy.stats import kendalltau
+
+from cycleback.evaluation import kendalls_tau, mean_tau, pair_taus
+from cycleback.evaluation.kendall import tau_of_matches
+
+
+def scipy_tau(query, reference):
+    nearest = cdist(query, reference, "sqeuclidean").argmin(axis=1)
+    with warnings.catch_warnings(action="ignore"):
+        return kendalltau(np.arange(len(query)), nearest).statistic
+
+
+def scipy_taus(videos):
+    return [scipy_tau(a, b) for i, a in enumerate(videos) for j, b in enumerate(videos) if i != j]
+
+
+def loop_tau_a(matches):
+    pairs = [(i, j) for j in range(len(matches)) for i in range(j)]
+    return sum(np.sign(matches[j] - matches[i]) for i, j in pairs) / len(pairs)
+
+
+def test_tau_b_is_scipys(walks):
+    assert kendalls_tau(walks[0], walks[1]) == pytest.approx(scipy_tau(walks[0], walks[1]), abs=1e-9)
+
+
+def test_tau_a_is_the_papers_sum_over_pairs_of_frames(walks):
+    nearest = cdist(walks[0], walks[1]).argmin(axis=1)
+    assert kendalls_tau(walks[0], walks[1], variant="a") == pytest.approx(loop_tau_a(nearest), abs=1e-12)
+
+
+def test_the_mean_is_over_all_ordered_pairs(walks):
+    tau = mean_tau(walks)
+    assert (tau.pairs, tau.undefined) == (20, 0)
+    assert tau.value == pytest.approx(np.mean(scipy_taus(walks)), abs=1e-9)
+
+
+def test_rows_of_the_table_are_queries_and_columns_references(walks):
+    table = pair_taus(walks)
+    expected = [[scipy_tau(query, reference) for reference in walks] for query in walks]
+    np.testing.assert_allclose(table, expected, atol=1e-9)
+
+
+def test_a_stride_keeps_every_so_many_frames(walks):
+    expected = np.mean(scipy_taus([video[::3] for video in walks]))
+    assert mean_tau(walks, stride=3).value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("variant", "expected"), [("a", 24 / 28), ("b", 24 / np.sqrt(28 * 24))])
+def test_each_frame_found_twice_has_a_known_tau(variant, expected):
+    matches = np.repeat(np.arange(4), 2)[None]
+    assert tau_of_matches(matches, variant=variant)[0] == pytest.approx(expected)
+
+
+def test_perfect_and_reversed_order():
+    line = np.arange(10.0)[:, None]
+    assert kendalls_tau(line, line) == 1
+    assert kendalls_tau(line, -line + 9) == -1
+
+
+def test_many_random_rows_are_scipys(rng):
+    matches = rng.integers(0, 5, size=(200, 9))
+    expected = [kendalltau(np.arange(9), row).statistic for row in matches]
+    np.testing.assert_allclose(tau_of_matches(matches), expected, atol=1e-12)
+
+
+def test_frame_numbers_past_small_integers_keep_their_order():
+    matches = np.array([[0, 40_000, 70_000], [70_000, 40_000, 0]])
+    assert tau_of_matches(matches).tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("variant", ["a", "b"])
+def test_a_collapsed_pair_counts_as_zero_and_is_counted(variant):
+    line, point = np.arange(10.0)[:, None], np.full((10, 1), 3.0)
+    assert kendalls_tau(line, point, variant=variant) == 0
+    tau = mean_tau([line, line, point], variant=variant)
+    assert (tau.pairs, tau.undefined) == (6, 4)
+    assert tau.value == pytest.approx(2 / 6)
+
+
+def test_dropping_undefined_pairs_is_the_authors_way():
+    line, point = np.arange(10.0)[:, None], np.full((10, 1), 3.0)
+    tau = mean_tau([line, line, point], undefined="drop")
+    assert (tau.value, tau.pairs, tau.undefined) == (1.0, 6, 4)
+    assert tau.value == pytest.approx(np.nanmean(scipy_taus([line, line, point])))
+
+
+def test_when_all_pairs_are_dropped_there_is_no_number():
+    points = [np.ones((5, 2))] * 3
+    assert mean_tau(points, undefined="drop").value is None
+    assert mean_tau(points).value == 0
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_fewer_than_two_videos_have_no_tau(count, walks):
+    tau = mean_tau(walks[:count])
+    assert (tau.value, tau.pairs, tau.undefined) == (None, 0, 0)
+
+
+def test_a_video_of_one_frame_is_undefined_from_both_sides(walks):
+    tau = mean_tau([walks[0], walks[1][:1]])
+    assert (tau.value, tau.pairs, tau.undefined) == (0, 2, 2)
+
+
+def test_nan_is_an_error_and_not_a_number(walks):
+    walks[1][0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        mean_tau(walks)
+
+
+@pytest.mark.parametrize("settings", [{"variant": "c"}, {"stride": 0}, {"undefined": "skip"}])
+def test_unknown_settings_are_an_error(walks, settings):
+    with pytest.raises(ValueError, match=str(next(iter(settings.values())))):
+        mean_tau(walks, **settings)
