@@ -1,0 +1,182 @@
+"""Frames of any sizes side by side on one picture, with captions and progress bars."""
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Colour = tuple[int, int, int]
+
+BACKGROUND: Colour = (17, 18, 22)
+LETTERBOX: Colour = (9, 10, 12)
+TEXT: Colour = (226, 228, 233)
+BAR_TRACK: Colour = (46, 49, 58)
+BAR_FILL: Colour = (92, 190, 255)
+PLAIN_PUNCTUATION = str.maketrans("–—−‘’“”→", "---''\"\">")
+LONGEST_ROW = 3  # up to this many tiles stand in one row
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Pixels of a tile: the picture, a bar below it, a caption below that."""
+
+    height: int
+    width: int
+    bar: int
+    caption: int
+
+    @property
+    def tile_height(self) -> int:
+        """Picture, bar and caption."""
+        return self.height + self.bar + self.caption
+
+
+def tile(
+    frames: Sequence[NDArray[np.uint8]],
+    *,
+    columns: int | None = None,
+    captions: Sequence[str] | None = None,
+    gap: int = 4,
+    progress: Sequence[float] | None = None,
+) -> NDArray[np.uint8]:
+    """One picture uint8 (H, W, 3) of all `frames`, in reading order on a dark ground.
+
+    Each frame fits whole into a cell as large as the largest, its proportions kept. Frames of the same sizes
+    always give a picture of the same size, whatever the texts.
+
+    Args:
+        frames: RGB images uint8 (H, W, 3).
+        columns: Tiles in a row; None puts up to three in one row, more in a square.
+        captions: A text under each frame; what does not fit ends in "…".
+        gap: Pixels between tiles and around them.
+        progress: A share from 0 to 1 a frame, drawn as a thin bar under it.
+    """
+    _check(frames, captions=captions, progress=progress, columns=columns, gap=gap)
+    count = len(frames)
+    per_row = columns or (count if count <= LONGEST_ROW else math.ceil(math.sqrt(count)))
+    layout = _layout(frames, with_bar=progress is not None, with_caption=captions is not None)
+    rows = math.ceil(count / per_row)
+    step_y, step_x = layout.tile_height + gap, layout.width + gap
+    canvas = np.empty((rows * step_y + gap, per_row * step_x + gap, 3), dtype=np.uint8)
+    canvas[:] = BACKGROUND
+    for number, frame in enumerate(frames):
+        top, left = gap + number // per_row * step_y, gap + number % per_row * step_x
+        area = canvas[top : top + layout.tile_height, left : left + layout.width]
+        area[: layout.height] = fit_cell(frame, (layout.height, layout.width))
+        if progress is not None:
+            _draw_bar(area[layout.height : layout.height + layout.bar], progress[number])
+        if captions is not None:
+            area[layout.height + layout.bar :] = _caption(captions[number], layout.width, layout.caption)
+    return canvas
+
+
+def fit_cell(frame: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """`frame` (h, w, 3) scaled to fit whole into `size` (H, W), centred on black."""
+    height, width = size
+    if frame.shape[:2] == size:
+        return frame
+    scale = min(height / frame.shape[0], width / frame.shape[1])
+    inner_height = max(1, min(height, round(frame.shape[0] * scale)))
+    inner_width = max(1, min(width, round(frame.shape[1] * scale)))
+    top, left = (height - inner_height) // 2, (width - inner_width) // 2
+    cell = np.empty((height, width, 3), dtype=np.uint8)
+    cell[:] = LETTERBOX
+    cell[top : top + inner_height, left : left + inner_width] = _scaled(frame, inner_height, inner_width)
+    return cell
+
+
+def _check(
+    frames: Sequence[NDArray[np.uint8]],
+    *,
+    captions: Sequence[str] | None,
+    progress: Sequence[float] | None,
+    columns: int | None,
+    gap: int,
+) -> None:
+    if len(frames) == 0:
+        raise ValueError("frames must hold at least one image, got none")
+    for number, frame in enumerate(frames):
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or 0 in frame.shape:
+            raise ValueError(f"frame {number} must be uint8 (H, W, 3), got {frame.dtype} {frame.shape}")
+    for name, values in (("captions", captions), ("progress", progress)):
+        if values is not None and len(values) != len(frames):
+            raise ValueError(
+                f"{name} must have one entry a frame, got {len(values)} for {len(frames)} frames"
+            )
+    if columns is not None and columns < 1:
+        raise ValueError(f"columns must be at least 1, got {columns!r}")
+    if gap < 0:
+        raise ValueError(f"gap must be at least 0, got {gap!r}")
+
+
+def _layout(frames: Sequence[NDArray[np.uint8]], *, with_bar: bool, with_caption: bool) -> Layout:
+    """Sizes that suit the largest frame."""
+    height = max(frame.shape[0] for frame in frames)
+    width = max(frame.shape[1] for frame in frames)
+    short = min(height, width)
+    bar = max(2, round(short / 72)) if with_bar else 0
+    caption = min(44, max(18, round(short / 11))) if with_caption else 0
+    return Layout(height=height, width=width, bar=bar, caption=caption)
+
+
+def _scaled(frame: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    from PIL import Image
+
+    if frame.shape[:2] == (height, width):
+        return frame
+    image = Image.fromarray(np.ascontiguousarray(frame))
+    return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR))
+
+
+def _draw_bar(area: NDArray[np.uint8], share: float) -> None:
+    """Fill `share` of the bar `area` (h, W, 3) from the left."""
+    done = round(min(1.0, max(0.0, share)) * area.shape[1])
+    area[:, :done] = BAR_FILL
+    area[:, done:] = BAR_TRACK
+
+
+@lru_cache(maxsize=256)  # the captions of a video are the same in each of its frames
+def _caption(text: str, width: int, height: int) -> NDArray[np.uint8]:
+    """A strip (height, width, 3) with `text` at the left, cut to fit."""
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGB", (width, height), BACKGROUND)
+    font = _font(max(10, round(height * 0.56)))
+    margin = round(height * 0.28)
+    line = _shortened(_drawable(text, font), font, width - 2 * margin)
+    ImageDraw.Draw(image).text((margin, height / 2), line, fill=TEXT, font=font, anchor="lm")
+    return np.asarray(image)
+
+
+def _drawable(text: str, font: Any) -> str:
+    """`text` in one line; letters the built-in font lacks become plain ones: "Übung" → "Ubung"."""
+    unknown = bytes(font.getmask("\U0010ffff"))
+    letters = []
+    for letter in " ".join(text.split()).translate(PLAIN_PUNCTUATION):
+        if not letter.isascii() and bytes(font.getmask(letter)) == unknown:
+            letter = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
+        letters.append(letter)
+    return "".join(letters)
+
+
+def _shortened(text: str, font: Any, width: int) -> str:
+    """`text`, or as much of its start as fits in `width` pixels with an ellipsis."""
+    if font.getlength(text) <= width:
+        return text
+    for length in range(len(text) - 1, 0, -1):
+        candidate = text[:length].rstrip() + "…"
+        if font.getlength(candidate) <= width:
+            return candidate
+    return ""
+
+
+@lru_cache(maxsize=8)
+def _font(size: int) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)

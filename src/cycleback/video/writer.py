@@ -1,0 +1,192 @@
+"""Write frames, and sound, to a video file that every browser plays.
+
+Letters: H W pixels of a frame.
+"""
+
+import math
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.errors import OutputExistsError, VideoError
+from cycleback.video.audio import Audio
+from cycleback.video.backend import converter_options, load_av
+from cycleback.video.soundtrack import SoundTrack
+
+WRITE_SUFFIXES = (".mp4", ".mkv", ".mov")
+
+KEYFRAME_SECONDS = 2  # a player or reader decodes at most this much to reach any frame
+BT709 = 1  # ITU-T H.273 code of BT.709, for matrix, primaries and transfer alike
+LIMITED_RANGE = 1  # luma 16..235, what players expect
+
+
+def write_video(
+    path: str | os.PathLike[str],
+    frames: Iterable[NDArray[np.uint8]],
+    *,
+    fps: float,
+    audio: Audio | None = None,
+    crf: int = 20,
+    overwrite: bool = False,
+) -> Path:
+    """Write `frames` as H.264 with `audio` as AAC, and return the path.
+
+    Memory does not grow with the number of frames. The file appears only when it is whole.
+
+    Args:
+        path: File to write: .mp4, .mkv or .mov.
+        frames: RGB images uint8 (H, W, 3), all of one size; an odd H or W is padded by repeating the edge.
+        fps: Frames a second. 29.97 and its kin become the exact 30000/1001.
+        audio: Sound starting with the first frame; cut, or padded with silence, to the video's length.
+        crf: Quality, 51 (worst) to 1 (best); 0 is lossless, which browsers do not play.
+        overwrite: Replace an existing file.
+    """
+    target = _checked_target(Path(path), overwrite=overwrite)
+    rate = exact_rate(fps)
+    if not 0 <= crf <= 51:
+        raise ValueError(f"crf must be in 0..51, got {crf!r}")
+    iterator = iter(frames)
+    first = next(iterator, None)
+    if first is None:
+        raise VideoError(f"{target}: no frames to write; nothing was written")
+    images = _even_images(chain([first], iterator), shape=np.shape(first))
+    with _atomic(target) as container:
+        _encode(container, images, target=target, rate=rate, audio=audio, crf=crf)
+    return target
+
+
+def exact_rate(fps: float) -> Fraction:
+    """The fraction meant by a rate: 25 → 25, 29.97 → 30000/1001, 12.5 → 25/2."""
+    if not (math.isfinite(fps) and fps > 0):
+        raise ValueError(f"fps must be a number above 0, got {fps!r}")
+    broadcast = Fraction(round(fps * 1.001) * 1000, 1001)  # television: a thousandth under a whole number
+    if abs(fps - broadcast) < 2e-4 * fps:
+        return broadcast
+    return Fraction(float(fps)).limit_denominator(10_000)
+
+
+def _checked_target(path: Path, *, overwrite: bool) -> Path:
+    """`path`, if a video may be written there."""
+    if path.suffix.lower() not in WRITE_SUFFIXES:
+        supported = " ".join(WRITE_SUFFIXES)
+        raise VideoError(f"cannot write {path}: suffix {path.suffix!r} is not one of {supported}")
+    if not path.parent.is_dir():
+        raise VideoError(f"cannot write {path}: folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise VideoError(f"cannot write {path}: it is a folder")
+    if path.exists() and not overwrite:
+        raise OutputExistsError(f"{path} exists; choose another name or allow overwriting")
+    return path
+
+
+@contextmanager
+def _atomic(target: Path) -> Iterator[Any]:
+    """An av.container.OutputContainer beside `target`; it takes the target's name only when all went well."""
+    av = load_av("writing video")
+    suffix = target.suffix.lower()
+    partial = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}.partial{suffix}")
+    options = {} if suffix == ".mkv" else {"movflags": "+faststart"}
+    try:
+        with _av_errors(target):
+            container = av.open(str(partial), "w", options=options)
+        try:
+            yield container
+        except BaseException:
+            with suppress(av.error.FFmpegError, OSError):
+                container.close()
+            raise
+        with _av_errors(target):
+            os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _even_images(
+    frames: Iterable[NDArray[np.uint8]], *, shape: tuple[int, ...]
+) -> Iterator[NDArray[np.uint8]]:
+    """Each frame checked against the first one's `shape` (H, W, 3) and padded to even H and W."""
+    for number, frame in enumerate(frames):
+        image = np.asarray(frame)
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
+            raise ValueError(f"frame {number} must be uint8 (H, W, 3), got {image.dtype} {image.shape}")
+        if image.shape != shape:
+            raise ValueError(f"frame {number} is {image.shape}, the frames before it are {shape}")
+        height, width = image.shape[:2]
+        if height % 2 or width % 2:
+            image = np.pad(image, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+        yield np.ascontiguousarray(image)
+
+
+@contextmanager
+def _av_errors(path: Path) -> Iterator[None]:
+    """Errors of the encoder or the disk, as one line that names the file."""
+    av = load_av("writing video")
+    try:
+        yield
+    except (av.error.FFmpegError, OSError) as error:
+        raise VideoError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _encode(
+    container: Any,
+    images: Iterator[NDArray[np.uint8]],
+    *,
+    target: Path,
+    rate: Fraction,
+    audio: Audio | None,
+    crf: int,
+) -> None:
+    """Encode `images` (H, W, 3) one at a time, with the sound of each moment beside its picture."""
+    av = load_av("writing video")
+    first = next(images)
+    with _av_errors(target):
+        stream = _add_video_stream(container, first.shape, rate=rate, crf=crf)
+        sound = None if audio is None else SoundTrack(container, audio)
+    reformatter = av.video.reformatter.VideoReformatter()
+    for number, image in enumerate(chain([first], images)):
+        with _av_errors(target):
+            container.mux(stream.encode(_to_yuv(av, reformatter, image, number)))
+            if sound is not None:
+                sound.write_until((number + 1) / rate)
+    with _av_errors(target):
+        container.mux(stream.encode(None))
+        if sound is not None:
+            sound.finish()
+        container.close()
+
+
+def _add_video_stream(container: Any, shape: tuple[int, ...], *, rate: Fraction, crf: int) -> Any:
+    """An H.264 stream for images of `shape` (H, W, 3), tagged BT.709."""
+    # veryfast against medium: 2.5 times faster, files no larger at the same crf, 0.4 dB less
+    stream = container.add_stream("libx264", rate=rate, options={"crf": str(crf), "preset": "veryfast"})
+    stream.height, stream.width = shape[:2]
+    stream.pix_fmt = "yuv420p"
+    stream.time_base = 1 / rate
+    context = stream.codec_context
+    context.thread_type = "AUTO"  # the default cuts each picture into as many slices as there are cores
+    context.time_base = 1 / rate
+    context.gop_size = max(1, round(KEYFRAME_SECONDS * rate))
+    context.colorspace = context.color_primaries = context.color_trc = BT709
+    context.color_range = LIMITED_RANGE
+    return stream
+
+
+def _to_yuv(av: Any, reformatter: Any, image: NDArray[np.uint8], number: int) -> Any:
+    """Image (H, W, 3) → the encoder's frame, with frame `number` as its time."""
+    frame = reformatter.reformat(
+        av.VideoFrame.from_ndarray(image, format="rgb24"),
+        format="yuv420p",
+        dst_colorspace=BT709,
+        dst_color_range=LIMITED_RANGE,
+        **converter_options(av),
+    )
+    frame.pts = number
+    return frame
