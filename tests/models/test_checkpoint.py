@@ -86,7 +86,7 @@ def test_fingerprint_ignores_the_count_of_updates(encoder: Encoder) -> None:
 
 
 def test_pooled_encoders_differ_by_their_normalisation(encoder: Encoder) -> None:
-    plain, scaled = PooledEmbedder(16), PooledEmbedder(16, normalize=True)
+    plain, scaled = PooledEmbedder(16), PooledEmbedder(16, standardize=True)
     assert fingerprint(Encoder(encoder.base, plain)) != fingerprint(Encoder(encoder.base, scaled))
 
 

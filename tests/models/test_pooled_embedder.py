@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from cycleback.models import PooledEmbedder
@@ -11,10 +12,12 @@ def test_pooled_embedding_is_the_mean_of_the_grid() -> None:
     assert (embedder.embedding_size, embedder.context_frames) == (4, 1)
 
 
-def test_normalised_embeddings_have_length_one() -> None:
-    embeddings = PooledEmbedder(4, normalize=True)(torch.randn(2, 3, 1, 4, 5, 6))
-    torch.testing.assert_close(embeddings.norm(dim=-1), torch.ones(2, 3))
+def test_a_grid_keeps_the_parts_of_the_picture_apart() -> None:
+    features = torch.randn(2, 3, 1, 4, 6, 6)
+    embeddings = PooledEmbedder(4, grid=2)(features).unflatten(-1, (4, 2, 2))
+    torch.testing.assert_close(embeddings[..., 0, 1], features[:, :, 0, :, :3, 3:].mean((-1, -2)))
 
 
-def test_a_black_grid_stays_finite_when_normalised() -> None:
-    assert PooledEmbedder(4, normalize=True)(torch.zeros(1, 1, 1, 4, 2, 2)).isfinite().all()
+def test_a_grid_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="grid must be at least 1, got 0"):
+        PooledEmbedder(4, grid=0)

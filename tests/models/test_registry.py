@@ -16,8 +16,8 @@ from cycleback.models import (
 def test_names_build_their_classes_with_options() -> None:
     base = build_base("small", width=2)
     assert isinstance(base, SmallBase) and base.channels == 8
-    embedder = build_embedder("pooled", 8, normalize=True)
-    assert isinstance(embedder, PooledEmbedder) and embedder.normalize
+    embedder = build_embedder("pooled", 8, grid=2)
+    assert isinstance(embedder, PooledEmbedder) and embedder.grid == 2
 
 
 def test_a_misspelt_base_gets_a_guess_and_the_list() -> None:

@@ -63,7 +63,15 @@ def embed_maps(encoder: Encoder, maps: Iterator[Tensor]) -> NDArray[np.float32]:
     """Embeddings (N, D) of one video from chunks (n, F, h, w) of its feature maps."""
     device = encoder.device
     chunks = encoder.embed_stream(chunk.to(device).float() for chunk in maps)
-    return torch.cat([chunk.float().cpu() for chunk in chunks]).numpy()
+    embeddings = torch.cat([chunk.float().cpu() for chunk in chunks]).numpy()
+    return standardized(embeddings) if encoder.embedder.standardize else embeddings
+
+
+def standardized(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Embeddings (N, D) of one video moved to mean 0 and spread 1; a still video becomes all zeros."""
+    centred = embeddings - embeddings.mean(axis=0)
+    spread = np.sqrt(np.mean(centred**2))
+    return centred / spread if spread > 1e-6 else np.zeros_like(centred)
 
 
 def _fresh_maps(encoder: Encoder, cached: CachedFrames) -> Iterator[Tensor]:

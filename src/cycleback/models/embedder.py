@@ -23,6 +23,8 @@ class Embedder(nn.Module, ABC):
     """Frames seen for one embedding (C), itself included."""
     context_stride: int = 1
     """Frames of the video between two context frames."""
+    standardize: bool = False
+    """Whether a whole video's embeddings are to be moved to mean 0 and spread 1."""
 
     @property
     @abstractmethod

@@ -1,5 +1,6 @@
-"""The embedder without weights: the mean of the grid. With a pretrained base it needs no training."""
+"""The embedder without weights: means over parts of the picture. With a pretrained base it needs no training."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -7,31 +8,37 @@ from cycleback.models.embedder import Embedder
 
 
 class PooledEmbedder(Embedder):
-    """Mean of the features over the grid, optionally scaled to length 1; no context frames."""
+    """Means of the features over the cells of a coarse grid; no context frames.
 
-    def __init__(self, in_channels: int, *, normalize: bool = False) -> None:
+    What differs between two untrained videos is mostly the scene, so by default each video's embeddings are
+    moved to mean 0 and spread 1 once the whole video is embedded (see `Embedder.standardize`).
+    """
+
+    def __init__(self, in_channels: int, *, grid: int = 1, standardize: bool = False) -> None:
         super().__init__()
-        self.in_channels = self.embedding_size = in_channels
-        self.normalize = normalize
+        if grid < 1:
+            raise ValueError(f"grid must be at least 1, got {grid}")
+        self.in_channels, self.grid, self.standardize = in_channels, grid, standardize
+        self.embedding_size = in_channels * grid * grid
 
     @property
     def traits(self) -> dict[str, object]:
         """What changes the embeddings besides the weights."""
-        return {"normalize": self.normalize}
+        return {"grid": self.grid, "standardize": self.standardize}
 
     def forward(self, features: Tensor) -> Tensor:
-        """Features (B, T, 1, F, h, w) to embeddings (B, T, F)."""
-        return self._pool(features[:, :, -1])
+        """Features (B, T, 1, F, h, w) to embeddings (B, T, D), D = F * grid * grid."""
+        frames = features[:, :, -1]
+        return torch.unflatten(self._pool(frames.flatten(0, 1)), 0, frames.shape[:2])
 
     def frame_terms(self, features: Tensor) -> tuple[Tensor, ...]:
-        """The embeddings (N, F) of features (N, F, h, w)."""
+        """The embeddings (N, D) of features (N, F, h, w)."""
         return (self._pool(features),)
 
     def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
-        """The embeddings (M, F) of frames `indices` (1, M)."""
+        """The embeddings (M, D) of frames `indices` (1, M)."""
         return terms[0][indices[-1]]
 
     def _pool(self, features: Tensor) -> Tensor:
-        """Features (..., F, h, w) to their mean (..., F)."""
-        means = features.float().mean(dim=(-2, -1))
-        return F.normalize(means, dim=-1) if self.normalize else means
+        """Features (N, F, h, w) to their means (N, F * grid * grid)."""
+        return F.adaptive_avg_pool2d(features.float(), self.grid).flatten(1)

@@ -1,0 +1,63 @@
+"""Learn to align videos of the same action, without labels.
+
+The names below are loaded when first used, so that `import cycleback` and `cycleback --help` stay instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Alignment": "cycleback.alignment",
+    "EmbeddingSet": "cycleback.embeddings",
+    "Encoder": "cycleback.models",
+    "Recipe": "cycleback.recipe",
+    "Report": "cycleback.evaluation",
+    "UserError": "cycleback.errors",
+    "align": "cycleback.alignment",
+    "embed_videos": "cycleback.runs",
+    "evaluate": "cycleback.evaluation",
+    "load_encoder": "cycleback.runs",
+    "read_dataset": "cycleback.data",
+    "train": "cycleback.runs",
+    "write_synced": "cycleback.applications",
+}
+
+__all__ = [  # noqa: RUF022 - the order of a user's work
+    "read_dataset",
+    "train",
+    "Recipe",
+    "load_encoder",
+    "Encoder",
+    "embed_videos",
+    "EmbeddingSet",
+    "align",
+    "Alignment",
+    "write_synced",
+    "evaluate",
+    "Report",
+    "UserError",
+    "__version__",
+]
+
+if TYPE_CHECKING:
+    from cycleback.alignment import Alignment, align
+    from cycleback.applications import write_synced
+    from cycleback.data import read_dataset
+    from cycleback.embeddings import EmbeddingSet
+    from cycleback.errors import UserError
+    from cycleback.evaluation import Report, evaluate
+    from cycleback.models import Encoder
+    from cycleback.recipe import Recipe
+    from cycleback.runs import embed_videos, load_encoder, train
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'cycleback' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,39 @@
+"""`cycleback embed`: every frame of every video as a vector."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cycleback.cli.output import print_json, print_next
+from cycleback.cli.progress import counter, progress_bars
+
+
+def embed(
+    directory: Annotated[Path, typer.Argument(help="Folder of videos, or one video.")],
+    run: Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")] = "pretrained",
+    output: Annotated[Path, typer.Option("-o", "--output", help="Embedding set to make.")] = Path(
+        "embeddings"
+    ),
+    part: Annotated[
+        str, typer.Option(help="all, train or held_out: the split the run was made with.")
+    ] = "all",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda …")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing set.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Embed videos with a trained run, or with the pretrained base that pip brought.
+
+    Example: cycleback embed golf/ --run runs/golf -o golf.emb
+    """
+    from cycleback.runs import embed_videos, select_part
+
+    videos = select_part(directory, run, part)
+    with progress_bars() as bars:
+        embeddings = embed_videos(run, videos, device=device, progress=counter(bars, "embedding"))
+    embeddings.save(output, overwrite=overwrite)
+    frames = sum(len(embeddings[name]) for name in embeddings.names)
+    if as_json:
+        print_json({"embeddings": str(output), "videos": len(embeddings.names), "frames": frames})
+        return
+    print_next(f"{len(embeddings.names)} videos, {frames} frames: {output}", f"cycleback evaluate {output}")

@@ -1,0 +1,89 @@
+"""`cycleback`: one program, one sub-command for each step of the work.
+
+A command parses, makes one API call and prints. What a user can fix is one line on stderr, exit code 2.
+"""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from cycleback import __version__
+from cycleback.cli.align import align
+from cycleback.cli.data import data
+from cycleback.cli.demo import demo
+from cycleback.cli.embed import embed
+from cycleback.cli.evaluate import evaluate
+from cycleback.cli.info import info
+from cycleback.cli.sync import sync
+from cycleback.cli.synth import synth
+from cycleback.cli.train import train
+from cycleback.errors import UserError
+
+app = typer.Typer(
+    name="cycleback",
+    help="Learn to align videos of the same action, without labels.",
+    epilog="New here? Try: cycleback demo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, synth, train, embed, evaluate, align, sync, info):
+    app.command()(command)
+app.add_typer(data, name="data")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cycleback {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Learn to align videos of the same action, without labels."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; 0 on success, 2 and one line on stderr when the user can fix it, 130 on Ctrl-C."""
+    warnings.showwarning = _print_warning
+    try:
+        status = app(args=list(argv) if argv is not None else None, standalone_mode=False)
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        print("stopped", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if _is_usage_error(error):
+            error.show()  # type: ignore[attr-defined]
+            return 2
+        raise
+    return status if isinstance(status, int) else 0
+
+
+def _is_usage_error(error: Exception) -> bool:
+    """Whether the words of the command line are off (typer keeps its own copy of click's classes)."""
+    return any(kind.__name__ == "ClickException" for kind in type(error).__mro__)
+
+
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
+    print(f"warning: {message}", file=sys.stderr)

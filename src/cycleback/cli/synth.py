@@ -1,0 +1,48 @@
+"""`cycleback synth`: render videos of a pouring action, with labels and sound."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cycleback.cli.output import print_json, print_next
+from cycleback.cli.progress import counter, progress_bars
+
+
+def synth(
+    directory: Annotated[Path, typer.Argument(help="Folder to make.")],
+    videos: Annotated[int, typer.Option(help="How many videos.", min=1)] = 30,
+    seed: Annotated[int, typer.Option(help="Same seed, same videos.")] = 0,
+    level: Annotated[str, typer.Option(help="easy (the demo) or hard (the benchmark).")] = "easy",
+    size: Annotated[int, typer.Option(help="Pixels a side.")] = 112,
+    anomalies: Annotated[
+        int, typer.Option(help="How many of them go wrong (spill, missed glass, hand withdraws).")
+    ] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Render videos of someone pouring a drink, with key events, sound and anomalies.
+
+    Example: cycleback synth pouring --videos 84 --level hard
+    """
+    from cycleback.synth import write_dataset
+
+    with progress_bars() as bars:
+        made = write_dataset(
+            directory,
+            videos=videos,
+            seed=seed,
+            level=level,
+            size=size,
+            anomalies=anomalies,
+            overwrite=overwrite,
+            progress=counter(bars, "rendering"),
+        )
+    frames = sum(video.num_frames for video in made)
+    if as_json:
+        print_json({"directory": str(directory), "videos": len(made), "frames": frames})
+        return
+    print_next(
+        f"{len(made)} videos, {frames} frames: {directory}",
+        f"cycleback train {directory} -o runs/{directory.name}",
+    )

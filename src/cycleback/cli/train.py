@@ -1,0 +1,58 @@
+"""`cycleback train`: a folder of videos in, a run folder out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cycleback.cli.output import print_json, print_next
+from cycleback.cli.progress import counter, progress_bars, training_bar
+
+
+def train(
+    directory: Annotated[
+        Path, typer.Argument(help="Folder of videos of one action, or one sub-folder an action.")
+    ],
+    overrides: Annotated[list[str] | None, typer.Argument(help="Settings, as section.key=value.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Run folder to make.")] = Path("runs/run"),
+    recipe: Annotated[
+        Path | None, typer.Option(help="TOML file with settings; see a run's recipe.toml.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in the output folder.")
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1 … (default: a GPU where there is one).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Learn to align the videos of a folder, without labels.
+
+    Example: cycleback train golf/ -o runs/golf optimizer.num_updates=2000 loss.weights.tcn=0
+    """
+    from cycleback.recipe import load_recipe
+    from cycleback.runs import Watcher, saved_recipe
+    from cycleback.runs import train as train_run
+
+    settings = saved_recipe(output) if resume else load_recipe(recipe, overrides or [])
+    total = settings.optimizer.num_updates
+    with progress_bars() as bars:
+        watcher = Watcher(
+            on_frames=counter(bars, "decoding videos"),
+            on_features=counter(bars, "computing features"),
+            on_step=training_bar(bars, total),
+        )
+        state = train_run(directory, output, recipe=settings, resume=resume, device=device, watcher=watcher)
+    if as_json:
+        print_json(
+            {"run": str(output), "step": state.step, "num_updates": total, "seconds": round(state.seconds, 3)}
+        )
+    elif state.step < total:
+        print_next(
+            f"stopped at update {state.step} of {total}; all is saved in {output}",
+            f"cycleback train {directory} -o {output} --resume",
+        )
+    else:
+        print_next(
+            f"learned in {state.seconds:.0f} s: {output}", f"cycleback embed {directory} --run {output}"
+        )

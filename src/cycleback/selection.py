@@ -1,0 +1,46 @@
+"""Which videos a user means: a data set, its folder, or files by path."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from cycleback.data import Dataset, VideoRecord, read_dataset
+from cycleback.errors import DataError
+
+Videos = Dataset | Path | str | Sequence[Path | str]
+
+
+def named_records(videos: Videos) -> tuple[Sequence[VideoRecord], Sequence[str]]:
+    """The videos as records, and their key events where they come from a data set."""
+    if isinstance(videos, str | Path):
+        videos = read_dataset(videos) if Path(videos).is_dir() else [videos]
+    if isinstance(videos, Dataset):
+        return videos.records, videos.event_names
+    paths = list(dict.fromkeys(Path(video) for video in videos))
+    return [
+        VideoRecord(name=name, path=path) for name, path in zip(file_names(paths), paths, strict=True)
+    ], ()
+
+
+def file_names(paths: Sequence[Path]) -> list[str]:
+    """A name for each file: its stem, or its whole path where another file has the same stem."""
+    for path in paths:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder; give video files, or this folder alone")
+    stems = Counter(path.stem for path in set(paths))
+    return [path.stem if stems[path.stem] == 1 else path.as_posix() for path in paths]
+
+
+def videos_to_show(videos: Sequence[str], *, reference: str | None = None, most: int = 9) -> list[Path]:
+    """Paths to show together, the reference first; a folder stands for its first videos."""
+    paths = [Path(video) for video in videos]
+    if len(paths) == 1 and paths[0].is_dir():
+        paths = [record.path for record in read_dataset(paths[0]) if record.kind == "video"]
+    if reference is not None:
+        chosen = [path for path in paths if reference in (str(path), path.name, path.stem)] or [
+            Path(reference)
+        ]
+        paths = [chosen[0], *(path for path in paths if path != chosen[0])]
+    if len(paths) < 2:
+        raise DataError(f"need at least two videos to play in sync, got {len(paths)}")
+    return paths[:most]

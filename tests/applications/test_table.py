@@ -1,0 +1,43 @@
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycleback.alignment import align
+from cycleback.applications import alignment_rows, write_table
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import OutputExistsError, UserError
+
+
+@pytest.fixture
+def rows(embeddings: EmbeddingSet) -> list[dict[str, object]]:
+    alignment = align(embeddings["slow"], embeddings["fast"])
+    return alignment_rows(alignment, times_a=np.arange(20) / 10, times_b=np.arange(40) / 20)
+
+
+def test_a_row_says_where_and_when(rows: list[dict[str, object]]) -> None:
+    assert [row["frame_a"] for row in rows] == list(range(20))
+    assert all(row["seconds_a"] == pytest.approx(row["frame_a"] / 10) for row in rows)
+    assert all(row["seconds_b"] == pytest.approx(row["frame_b"] / 20) for row in rows)
+
+
+def test_csv_and_json_hold_the_same(rows: list[dict[str, object]], tmp_path: Path) -> None:
+    write_table(tmp_path / "t.csv", rows)
+    write_table(tmp_path / "t.json", rows)
+    lines = csv.DictReader((tmp_path / "t.csv").read_text().splitlines())
+    from_csv = [{key: float(value) for key, value in row.items()} for row in lines]
+    assert from_csv == json.loads((tmp_path / "t.json").read_text())
+
+
+def test_an_existing_file_is_kept(rows: list[dict[str, object]], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("mine")
+    with pytest.raises(OutputExistsError, match=r"t\.csv exists"):
+        write_table(tmp_path / "t.csv", rows)
+    assert (tmp_path / "t.csv").read_text() == "mine"
+
+
+def test_a_missing_folder_is_one_line(rows: list[dict[str, object]], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot write .*no/t\.csv: No such file or directory"):
+        write_table(tmp_path / "no" / "t.csv", rows)

@@ -1,0 +1,31 @@
+import json
+from pathlib import Path
+
+
+def test_a_good_folder_is_ready_to_train(command, rendered: Path) -> None:
+    result = command("data", "check", rendered)
+    assert result.code == 0
+    assert "pouring_000" in result.out
+    assert f"{rendered}: ready to train" in "".join(result.out.splitlines()) or "ready to train" in result.out
+
+
+def test_problems_are_listed_and_the_exit_code_is_1(command, tmp_path: Path, rendered: Path) -> None:
+    (tmp_path / "a.mp4").write_bytes((rendered / "pouring_000.mp4").read_bytes())
+    (tmp_path / "b.mp4").write_bytes(b"")
+    result = command("data", "check", tmp_path)
+    assert result.code == 1
+    assert "error" in result.out
+    assert "b" in result.out
+
+
+def test_json_says_the_same(command, rendered: Path) -> None:
+    report = json.loads(command("data", "check", rendered, "--json").out)
+    assert report["ok"] is True
+    assert len(report["rows"]) == 5
+    assert report["rows"][0]["labels"] == 4
+
+
+def test_an_empty_folder_says_what_was_looked_for(command, tmp_path: Path) -> None:
+    result = command("data", "check", tmp_path)
+    assert result.code == 2
+    assert str(tmp_path) in result.err

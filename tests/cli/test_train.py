@@ -1,0 +1,101 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from cycleback.training import read_log
+
+QUICK = [
+    "data.frame_size=64",
+    "optimizer.num_updates=8",
+    "optimizer.batch_size=2",
+    "run.save_every=2",
+    "run.log_every=1",
+]
+
+
+def test_a_run_folder_holds_all_it_needs(run_folder: Path) -> None:
+    names = {path.name for path in run_folder.iterdir()}
+    assert names == {"recipe.toml", "encoder.safetensors", "videos.json", "state.pt", "log.jsonl"}
+    assert "num_updates = 4" in (run_folder / "recipe.toml").read_text()
+    assert [record["step"] for record in read_log(run_folder)] == [1, 2, 3, 4]
+    split = json.loads((run_folder / "videos.json").read_text())
+    assert sorted(split["train"] + split["held_out"]) == [f"pouring_{number:03d}" for number in range(5)]
+    assert len(split["train"]) >= 2 <= len(split["held_out"]) + 1
+
+
+def test_an_existing_run_is_not_overwritten(command, rendered: Path, run_folder: Path) -> None:
+    result = command("train", rendered, "-o", run_folder)
+    assert result.code == 2
+    assert (
+        result.err
+        == f"error: {run_folder} exists. Go on with it by --resume, or give another folder with -o.\n"
+    )
+
+
+def test_a_mistyped_setting_is_refused_with_a_guess(command, rendered: Path, tmp_path: Path) -> None:
+    result = command("train", rendered, "-o", tmp_path / "run", "optimizer.bach_size=2")
+    assert result.code == 2
+    assert "Did you mean 'optimizer.batch_size'?" in result.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_resuming_what_is_not_there_says_how_to_begin(command, rendered: Path, tmp_path: Path) -> None:
+    result = command("train", rendered, "-o", tmp_path / "run", "--resume")
+    assert result.code == 2
+    assert "looked for recipe.toml" in result.err
+
+
+def test_a_finished_run_prints_where_it_is_and_what_to_do(command, rendered: Path, run_folder: Path) -> None:
+    result = command("train", rendered, "-o", run_folder, "--resume")
+    assert result.code == 0
+    assert f": {run_folder}\nnext: cycleback embed {rendered} --run {run_folder}\n" in result.out
+
+
+def start(rendered: Path, folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    code = "import sys; from cycleback.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with (folder.parent / "out.txt").open("w") as out:
+        return subprocess.Popen(
+            [sys.executable, "-c", code, "train", str(rendered), "-o", str(folder), *words],
+            env=environment,
+            stderr=subprocess.DEVNULL,
+            stdout=out,
+        )
+
+
+def wait_for_state(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    while not (folder / "state.pt").exists():
+        assert process.poll() is None, "training ended before it saved"
+        time.sleep(0.01)
+
+
+def test_a_killed_run_resumes_to_the_same_bits(rendered: Path, cache: Path, tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert start(rendered, whole, *QUICK).wait() == 0
+    killed = start(rendered, parts, *QUICK)
+    wait_for_state(parts, killed)
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL
+    assert start(rendered, parts, "--resume").wait() == 0
+    expected, resumed = (load_file(folder / "encoder.safetensors") for folder in (whole, parts))
+    assert all(torch.equal(expected[name], resumed[name]) for name in expected)
+    assert len(read_log(parts)) == 8
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(rendered: Path, cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = start(rendered, folder, *QUICK, "optimizer.num_updates=100000")
+    wait_for_state(folder, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 0
+    out = (tmp_path / "out.txt").read_text()
+    assert "of 100000; all is saved in" in out
+    assert "--resume" in out
+    assert load_file(folder / "encoder.safetensors")

@@ -1,0 +1,64 @@
+import torch
+
+from cycleback.data import random_sorted
+from cycleback.training import BatchMaker, mixed_seed
+
+
+def numbered_videos(lengths: list[int]) -> list[torch.Tensor]:
+    """Videos whose every value is 1000 * video + frame."""
+    return [1000 * v + torch.arange(n, dtype=torch.float32)[:, None] for v, n in enumerate(lengths)]
+
+
+def maker(lengths: list[int], *, window: int | None = None, seed: int = 0) -> BatchMaker:
+    return BatchMaker(
+        numbered_videos(lengths),
+        ["pour"] * len(lengths),
+        sample=lambda n, generator: random_sorted(n, 6, generator=generator),
+        batch_size=2,
+        context_frames=2,
+        context_stride=3,
+        positive_window=window,
+        seed=seed,
+    )
+
+
+def test_frames_times_and_videos_stay_together() -> None:
+    lengths = [40, 25, 60, 33]
+    batch = maker(lengths)(3)
+    for row, video in enumerate(batch.videos):
+        current = batch.inputs[row, :, -1, 0] - 1000 * video
+        assert torch.allclose(batch.times[row], current / lengths[video])
+
+
+def test_context_is_oldest_first_and_clamped_at_the_start() -> None:
+    batch = maker([40, 25, 60, 33])(0)
+    frames = batch.inputs[..., 0] % 1000
+    assert torch.equal(frames[..., 0], (frames[..., 1] - 3).clamp_min(0))
+
+
+def test_positives_follow_the_anchors_within_the_window() -> None:
+    batch = maker([40, 25, 60, 33], window=4)(0)
+    anchors, near = (batch.inputs[:, :, -1, 0] % 1000).chunk(2, dim=1)
+    gap = (anchors - near).abs()
+    assert batch.has_positives
+    assert gap.min() >= 1
+    assert gap.max() <= 4
+
+
+def test_a_step_is_a_function_of_the_seed_and_the_step() -> None:
+    first, again, other = maker([40] * 4)(7), maker([40] * 4)(7), maker([40] * 4, seed=1)(7)
+    assert torch.equal(first.inputs, again.inputs)
+    assert first.videos == again.videos
+    assert not torch.equal(first.inputs, other.inputs)
+
+
+def test_an_epoch_sees_every_video() -> None:
+    make = maker([40] * 7)
+    seen = {video for step in range(make.batches_per_epoch) for video in make(step).videos}
+    assert seen == set(range(7))
+
+
+def test_mixed_seeds_of_near_by_steps_differ() -> None:
+    seeds = {mixed_seed(seed, step, slot) for seed in range(5) for step in range(50) for slot in range(4)}
+    assert len(seeds) == 1000
+    assert all(0 <= seed < 2**63 for seed in seeds)
