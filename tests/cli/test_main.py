@@ -32,8 +32,9 @@ def test_an_unknown_command_is_a_usage_error(command) -> None:
 
 
 def test_the_installed_program_prints_one_line_and_exits_2_on_bad_input() -> None:
-    code = "import sys; from cycleback.cli.main import main; sys.exit(main(['data', 'check', '/nowhere/at/all']))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    code = "import sys; from cycleback.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "data", "check", "/nowhere/at/all"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert "/nowhere/at/all" in done.stderr

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cycleback.cli.checks import METHODS, check_choice, check_free
 from cycleback.cli.output import print_json, print_next
 from cycleback.cli.progress import counter, progress_bars
 
@@ -30,10 +31,10 @@ def align(
     """
     from cycleback.alignment import align as align_arrays
     from cycleback.applications import alignment_rows, write_table
-    from cycleback.errors import UserError
 
-    if method not in ("dtw", "nearest"):
-        raise UserError(f"no alignment method {method!r}: expected dtw or nearest")
+    check_choice("alignment method", method, METHODS)
+    if output is not None:
+        check_free(output, overwrite=overwrite)
     found, first, second = _embed_pair(a, b, run=run, embeddings=embeddings)
     alignment = align_arrays(found[first], found[second], method=method)  # type: ignore[arg-type]
     rows = alignment_rows(alignment, times_a=found.times(first), times_b=found.times(second))

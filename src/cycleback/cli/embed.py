@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cycleback.cli.checks import check_free
 from cycleback.cli.output import print_json, print_next
 from cycleback.cli.progress import counter, progress_bars
 
@@ -28,6 +29,7 @@ def embed(
     """
     from cycleback.runs import embed_videos, select_part
 
+    check_free(output, overwrite=overwrite)
     videos = select_part(directory, run, part)
     with progress_bars() as bars:
         embeddings = embed_videos(run, videos, device=device, progress=counter(bars, "embedding"))

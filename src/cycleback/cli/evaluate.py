@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cycleback.cli.output import console, print_json, print_next
+from cycleback.cli.output import print_json, print_next, print_reports
 
 
 def evaluate(
@@ -21,7 +21,7 @@ def evaluate(
     """
     from cycleback.embeddings import EmbeddingSet
     from cycleback.evaluation import evaluate as evaluate_set
-    from cycleback.evaluation import time_only_embeddings, to_markdown
+    from cycleback.evaluation import time_only_embeddings
 
     held_out = EmbeddingSet.load(embeddings)
     seen = EmbeddingSet.load(train) if train is not None else None
@@ -34,9 +34,7 @@ def evaluate(
     if as_json:
         print_json({name: report.to_json() for name, report in rows.items()})
         return
-    from rich.markdown import Markdown
-
-    console().print(Markdown(to_markdown(rows)))
+    print_reports(rows)
     names = held_out.names
     print_next(
         f"{len(names)} videos of {embeddings}",

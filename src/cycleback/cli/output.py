@@ -1,9 +1,25 @@
 """How commands print: the result, where it is, and the next useful command."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from cycleback.evaluation import Report
+
+HEADLINE = {
+    "event_error_frames": ("event error\nframes", "{:.1f}"),
+    "event_error_ms": ("event error\nms", "{:.0f}"),
+    "event_error_frames_dtw": ("with DTW\nframes", "{:.1f}"),
+    "pce1": ("within\n1 frame", "{:.0%}"),
+    "pce3": ("within\n3 frames", "{:.0%}"),
+    "phase_accuracy": ("phase\naccuracy", "{:.0%}"),
+    "tau": ("Kendall's\ntau", "{:.3f}"),
+    "cycle_rate": ("cycle\nrate", "{:.0%}"),
+}
 
 
 def print_json(value: Any) -> None:
@@ -16,6 +32,18 @@ def print_next(result: str, command: str | None = None) -> None:
     print(result)
     if command is not None:
         print(f"next: {command}")
+
+
+def print_reports(rows: "Mapping[str, Report]") -> None:
+    """The headline numbers of several embeddings, one row each; a dash where a row has none."""
+    table = Table("")
+    for title, _ in HEADLINE.values():
+        table.add_column(title, justify="right")
+    for name, report in rows.items():
+        numbers = report.to_json()
+        cells = [(pattern, numbers[key]) for key, (_, pattern) in HEADLINE.items()]
+        table.add_row(name, *("–" if value is None else pattern.format(value) for pattern, value in cells))
+    console().print(table)
 
 
 def console() -> Console:

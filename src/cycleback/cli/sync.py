@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cycleback.cli.checks import METHODS, check_choice, check_free
 from cycleback.cli.output import print_json, print_next
 from cycleback.cli.progress import counter, progress_bars
 
@@ -29,14 +30,11 @@ def sync(
     Example: cycleback sync a.mp4 b.mp4 c.mp4 --run runs/golf -o synced.mp4
     """
     from cycleback.applications import paths_of, reference_pace, write_synced
-    from cycleback.errors import OutputExistsError, UserError
     from cycleback.runs import embed_videos
     from cycleback.selection import videos_to_show
 
-    if method not in ("dtw", "nearest"):
-        raise UserError(f"no alignment method {method!r}: expected dtw or nearest")
-    if output.exists() and not overwrite:
-        raise OutputExistsError(f"{output} exists. Add --overwrite, or give another name with -o.")
+    check_choice("alignment method", method, METHODS)
+    check_free(output, overwrite=overwrite)
     paths = videos_to_show(videos, reference=reference, most=most)
     with progress_bars() as bars:
         embeddings = embed_videos(run, paths, progress=counter(bars, "embedding"))

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cycleback.cli.checks import LEVELS, check_choice, one_line_errors
 from cycleback.cli.output import print_json, print_next
 from cycleback.cli.progress import counter, progress_bars
 
@@ -12,7 +13,7 @@ from cycleback.cli.progress import counter, progress_bars
 def synth(
     directory: Annotated[Path, typer.Argument(help="Folder to make.")],
     videos: Annotated[int, typer.Option(help="How many videos.", min=1)] = 30,
-    seed: Annotated[int, typer.Option(help="Same seed, same videos.")] = 0,
+    seed: Annotated[int, typer.Option(help="Same seed, same videos.", min=0)] = 0,
     level: Annotated[str, typer.Option(help="easy (the demo) or hard (the benchmark).")] = "easy",
     size: Annotated[int, typer.Option(help="Pixels a side.")] = 112,
     anomalies: Annotated[
@@ -27,7 +28,8 @@ def synth(
     """
     from cycleback.synth import write_dataset
 
-    with progress_bars() as bars:
+    check_choice("level", level, LEVELS)
+    with one_line_errors(), progress_bars() as bars:
         made = write_dataset(
             directory,
             videos=videos,

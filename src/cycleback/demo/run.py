@@ -14,7 +14,7 @@ from cycleback.data import Dataset, read_dataset
 from cycleback.demo.page import write_page
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, require
-from cycleback.evaluation import Report, evaluate, time_only_embeddings, to_markdown
+from cycleback.evaluation import Report, evaluate, time_only_embeddings
 from cycleback.models import Encoder
 from cycleback.recipe import Recipe, build_encoder, load_recipe
 from cycleback.runs import Watcher, embed_videos, load_encoder, run_split, train
@@ -55,16 +55,13 @@ class DemoReport:
         }
         return {"seconds": round(self.seconds, 1), "loss": self.loss, "rows": rows}
 
-    def table(self) -> str:
-        """The rows as Markdown."""
-        return to_markdown(self.rows)
-
 
 def run_demo(
     out: Path | str,
     *,
     seed: int = 0,
     videos: int = 72,
+    level: str = "easy",
     recipe: Recipe | None = None,
     overwrite: bool = False,
     stages: Stages | None = None,
@@ -80,7 +77,7 @@ def run_demo(
     started, stages, out = time.monotonic(), stages or Stages(), _fresh(Path(out), overwrite=overwrite)
     recipe = recipe or load_recipe(Path(__file__).parents[1] / "recipes" / "demo.toml")
     recipe = dataclasses.replace(recipe, run=dataclasses.replace(recipe.run, seed=seed))
-    write_dataset(out / "videos", videos=videos, seed=seed, level="easy", progress=stages.on_render)
+    write_dataset(out / "videos", videos=videos, seed=seed, level=level, progress=stages.on_render)
     dataset = _with_split(out / "videos", held_out=1 / 6)
     watcher = Watcher(stages.on_frames, stages.on_features, stages.learning(recipe.optimizer.num_updates))
     train(dataset, out / "run", recipe=recipe, cache=out / "cache", watcher=watcher)

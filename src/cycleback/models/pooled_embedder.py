@@ -1,4 +1,4 @@
-"""The embedder without weights: means over parts of the picture. With a pretrained base it needs no training."""
+"""The embedder without weights: means over parts of the picture, for a base that needs no training."""
 
 import torch
 import torch.nn.functional as F

@@ -44,7 +44,7 @@ class StepReport:
 
     @cached_property
     def cycle_rate(self) -> float:
-        """Share of the batch's frames that cycle back to within one sampled frame; worked out when asked for."""
+        """Share of frames that cycle back to within one sampled frame; worked out when asked for."""
         return cycle_consistency_rate(list(self.embeddings.float().cpu().numpy()))
 
 

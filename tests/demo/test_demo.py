@@ -1,0 +1,78 @@
+import base64
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cycleback.demo import DemoReport, Stages, run_demo
+from cycleback.errors import OutputExistsError
+from cycleback.recipe import DataSection, OptimizerSection, Recipe
+from cycleback.video import probe
+
+KEYS = {"tau", "event_error_frames", "event_error_ms", "pce1", "pce3", "cycle_rate", "phase_accuracy"}
+QUICK = Recipe(data=DataSection(frame_size=64), optimizer=OptimizerSection(num_updates=3, batch_size=2))
+
+
+@pytest.fixture(scope="module")
+def stages() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, stages: list[str]) -> tuple[Path, DemoReport]:
+    out = tmp_path_factory.mktemp("demo") / "out"
+    listening = Stages(
+        on_render=lambda done, total: stages.append("render"),
+        on_features=lambda done, total: stages.append("features"),
+        learning=lambda total: lambda report: stages.append("learn"),
+        on_report=lambda done, total: stages.append("report"),
+    )
+    return out, run_demo(out, seed=1, videos=8, recipe=QUICK, stages=listening)
+
+
+def test_the_report_has_every_row_and_number(made: tuple[Path, DemoReport]) -> None:
+    written = json.loads((made[0] / "report.json").read_text())
+    assert set(written) == {"seconds", "loss", "rows"}
+    assert list(written["rows"]) == ["trained", "time-only", "untrained", "frozen"]
+    assert written["loss"] == "tcc + tcn"
+    assert all(set(row) >= KEYS for row in written["rows"].values())
+    assert all(row["event_error_frames"] is not None for row in written["rows"].values())
+
+
+def test_the_rows_are_measured_on_videos_that_were_not_trained_on(made: tuple[Path, DemoReport]) -> None:
+    split = json.loads((made[0] / "run" / "videos.json").read_text())
+    assert not set(split["train"]) & set(split["held_out"])
+    assert len(split["held_out"]) == 2
+
+
+def test_the_page_is_self_contained(made: tuple[Path, DemoReport]) -> None:
+    page = (made[0] / "report.html").read_text()
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+    assert page.count("data:image/png;base64,") == 2
+    assert "$" not in re.sub(r"base64,[^\"]*", "", page)
+
+
+def test_the_video_in_the_page_is_the_before_and_after_grid(made: tuple[Path, DemoReport]) -> None:
+    out = made[0]
+    embedded = re.search(r'src="data:video/mp4;base64,([^"]*)"', (out / "report.html").read_text())
+    assert base64.b64decode(embedded[1]) == (out / "before_after.mp4").read_bytes()
+    assert probe(out / "before_after.mp4").codec == "h264"
+
+
+def test_every_stage_is_heard_of(made: tuple[Path, DemoReport], stages: list[str]) -> None:
+    assert set(stages) == {"render", "features", "learn", "report"}
+    assert stages.count("learn") == 3
+
+
+def test_the_time_only_row_is_what_it_says(made: tuple[Path, DemoReport]) -> None:
+    row = made[1].rows["time-only"]
+    assert row.tau > 0.99
+    assert row.cycle_rate == 1.0
+
+
+def test_an_existing_folder_is_kept_unless_told_otherwise(made: tuple[Path, DemoReport]) -> None:
+    with pytest.raises(OutputExistsError, match=r"exists\. Add --overwrite"):
+        run_demo(made[0], videos=8, recipe=dataclasses.replace(QUICK))
+    assert (made[0] / "report.html").exists()

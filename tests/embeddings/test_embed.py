@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cycleback.data import FrameCache, VideoRecord
+from cycleback.embeddings.embed import embed_records, standardized
+from cycleback.embeddings.features import FeatureCache
+from cycleback.errors import DataError
+from cycleback.models import Encoder, build_base, build_embedder, fingerprint
+from cycleback.video import write_video
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> VideoRecord:
+    generator = np.random.default_rng(0)
+    frames = generator.integers(0, 256, (70, 32, 32, 3), dtype=np.uint8)
+    write_video(tmp_path / "noise.mp4", iter(frames), fps=25, crf=1)
+    return VideoRecord(name="noise", path=tmp_path / "noise.mp4", events={"clap": 1.0}, unit="seconds")
+
+
+@pytest.fixture
+def encoder() -> Encoder:
+    torch.manual_seed(0)
+    base = build_base("small")
+    embedder = build_embedder("conv", base.channels, conv_channels=(8,), fc_channels=(8,), embedding_size=4)
+    return Encoder(base, embedder, frame_size=(32, 32)).eval()
+
+
+def test_a_whole_video_equals_its_clips_one_by_one(
+    record: VideoRecord, encoder: Encoder, tmp_path: Path
+) -> None:
+    cache = FrameCache(tmp_path / "cache", size=(32, 32))
+    found = embed_records(encoder, [record], frames=cache)["noise"]
+    frames = torch.from_numpy(np.array(cache.load(record).frames)).movedim(-1, 1)
+    for index in (0, 3, 15, 69):
+        clip = frames[[max(0, index - encoder.context_stride), index]][None, None]
+        with torch.no_grad():
+            expected = encoder(clip)[0, 0].numpy()
+        np.testing.assert_allclose(found[index], expected, atol=1e-5)
+
+
+def test_cached_features_give_the_same_embeddings(
+    record: VideoRecord, encoder: Encoder, tmp_path: Path
+) -> None:
+    cache = FrameCache(tmp_path / "cache", size=(32, 32))
+    features = FeatureCache(cache, encoder.base)
+    plain = embed_records(encoder, [record], frames=cache)["noise"]
+    first = embed_records(encoder, [record], frames=cache, features=features)["noise"]
+    again = embed_records(encoder, [record], frames=cache, features=features)["noise"]
+    np.testing.assert_allclose(first, plain, atol=2e-3)  # the maps are kept in half precision
+    np.testing.assert_array_equal(first, again)
+
+
+def test_features_are_computed_once(record: VideoRecord, encoder: Encoder, tmp_path: Path) -> None:
+    cache = FrameCache(tmp_path / "cache", size=(32, 32))
+    FeatureCache(cache, encoder.base).load(record)
+    second = FeatureCache(cache, encoder.base)
+    second.extract = None  # type: ignore[assignment]
+    counted: list[int] = []
+    assert second.load(record, on_frames=counted.append).shape[0] == 70
+    assert counted == [70]
+
+
+def test_another_base_has_other_features(record: VideoRecord, encoder: Encoder, tmp_path: Path) -> None:
+    cache = FrameCache(tmp_path / "cache", size=(32, 32))
+    torch.manual_seed(1)
+    one, other = (FeatureCache(cache, base).load(record) for base in (encoder.base, build_base("small")))
+    assert not np.array_equal(one, other)
+
+
+def test_names_times_events_and_the_encoder_go_along(
+    record: VideoRecord, encoder: Encoder, tmp_path: Path
+) -> None:
+    progress: list[tuple[int, int]] = []
+    found = embed_records(
+        encoder,
+        [record],
+        frames=FrameCache(tmp_path / "cache", size=(32, 32)),
+        event_names=["clap"],
+        progress=lambda done, total: progress.append((done, total)),
+    )
+    assert found.events("noise") == {"clap": 25}
+    assert found.times("noise")[25] == pytest.approx(1.0)
+    assert found.encoder == fingerprint(encoder)
+    assert found.path("noise") == record.path
+    assert progress == [(70, 70)]
+
+
+def test_standardised_embeddings_have_mean_0_and_spread_1() -> None:
+    values = np.random.default_rng(0).normal(3, 5, (40, 6)).astype(np.float32)
+    moved = standardized(values)
+    np.testing.assert_allclose(moved.mean(axis=0), 0, atol=1e-5)
+    assert np.sqrt(np.mean(moved**2)) == pytest.approx(1, abs=1e-5)
+    assert not standardized(np.full((5, 2), 7, np.float32)).any()
+
+
+def test_no_videos_is_an_error(encoder: Encoder, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no videos to embed"):
+        embed_records(encoder, [], frames=FrameCache(tmp_path, size=(32, 32)))
