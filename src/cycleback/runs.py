@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
+from cycleback.data import Dataset, FrameCache, FrameStore, VideoRecord, read_dataset, split_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import Progress, embed_records
 from cycleback.embeddings.features import FeatureCache
@@ -210,11 +210,11 @@ def _load_videos(
     """Each video whole: frames (N, H, W, 3) uint8, or feature maps (N, F, h, w) float16 of a frozen base."""
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     frames.fill(records, progress=watcher.on_frames)
-    loaded = [frames.load(record) for record in records]
     if not recipe.caches_features:
-        return [torch.from_numpy(np.array(cached.frames)).to(device) for cached in loaded]
+        store = FrameStore.resident(frames, records, device=device)
+        return [store.frames(record.name) for record in records]
     features = FeatureCache(frames, encoder.base, device=device)
-    total, done, videos = sum(len(cached.frames) for cached in loaded), 0, []
+    total, done, videos = sum(frames.load(record).num_frames for record in records), 0, []
 
     def count(frames_done: int) -> None:
         nonlocal done

@@ -29,3 +29,16 @@ def test_an_empty_folder_says_what_was_looked_for(command, tmp_path: Path) -> No
     result = command("data", "check", tmp_path)
     assert result.code == 2
     assert str(tmp_path) in result.err
+
+
+def test_a_published_data_set_becomes_a_plain_folder(command, shared_data: Path, tmp_path: Path) -> None:
+    result = command("data", "prepare", "golfdb", shared_data / "golf", tmp_path / "golf", "link=true")
+    assert result.code == 0
+    assert "379 train, 191 val, 50 val_slow" in result.out
+    assert command("embed", tmp_path / "golf", "--run", tmp_path / "none").code == 2
+
+
+def test_an_unknown_data_set_lists_the_known_ones(command, tmp_path: Path) -> None:
+    result = command("data", "prepare", "kinetics", tmp_path, tmp_path / "out")
+    assert result.code == 2
+    assert "no data set is called 'kinetics'. Known: pouring, penn-action, golfdb, penn-poses." in result.err

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cycleback.cli.output import console, print_json, print_next
+from cycleback.cli.progress import counter, progress_bars
 
 if TYPE_CHECKING:
     from cycleback.data import DatasetReport
 
-data = typer.Typer(help="Look at a data set.", no_args_is_help=True)
+data = typer.Typer(help="Check a data set, or bring a published one into shape.", no_args_is_help=True)
 
 
 @data.callback()
 def options() -> None:
-    """Look at a data set."""
+    """Check a data set, or bring a published one into shape."""
 
 
 @data.command()
@@ -43,6 +44,43 @@ def check(
     raise typer.Exit(0 if report.ok else 1)
 
 
+@data.command()
+def prepare(
+    name: Annotated[str, typer.Argument(help="pouring, penn-action, golfdb or penn-poses.")],
+    source: Annotated[Path, typer.Argument(help="Where the data set lies as it was distributed.")],
+    destination: Annotated[Path, typer.Argument(help="Folder to make.")],
+    options: Annotated[list[str] | None, typer.Argument(help="Options of the reader, as key=value.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Bring a published data set into a plain folder, and say what is missing of it.
+
+    Example: cycleback data prepare golfdb downloads/golfdb golf
+    """
+    from cycleback.config import parse_override
+    from cycleback.prepare import prepare as prepare_dataset
+
+    chosen = {key: value for option in options or [] for key, value in parse_override(option).items()}
+    with progress_bars() as bars:
+        report = prepare_dataset(
+            name, source, destination, overwrite=overwrite, progress=counter(bars, "reading"), options=chosen
+        )
+    if as_json:
+        print_json(dataclasses.asdict(report) | {"directory": str(report.directory)})
+        return
+    for action, splits in report.videos.items():
+        print(f"{action or 'videos'}: " + ", ".join(f"{count} {split}" for split, count in splits.items()))
+    for line in (
+        *(f"missing: {line}" for line in report.missing),
+        *(f"note: {line}" for line in report.warnings),
+    ):
+        print(line)
+    print_next(
+        f"{report.total} videos, {report.labelled} labelled: {destination}",
+        f"cycleback data check {destination}",
+    )
+
+
 def _print(report: "DatasetReport") -> None:
     from rich.table import Table
 
@@ -55,7 +93,7 @@ def _print(report: "DatasetReport") -> None:
             row.kind,
             str(row.num_frames or "-"),
             f"{fps:.2f}" if fps else "-",
-            str(size or "-"),
+            f"{size[1]}x{size[0]}" if size else "-",
             f"{seconds:.2f}" if seconds else "-",
             str(row.labels),
         )

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -11,13 +12,13 @@ if TYPE_CHECKING:
     from cycleback.evaluation import Report
 
 HEADLINE = {
-    "event_error_frames": ("event error\nframes", "{:.1f}"),
-    "event_error_ms": ("event error\nms", "{:.0f}"),
-    "event_error_frames_dtw": ("with DTW\nframes", "{:.1f}"),
-    "pce1": ("within\n1 frame", "{:.0%}"),
-    "pce3": ("within\n3 frames", "{:.0%}"),
-    "phase_accuracy": ("phase\naccuracy", "{:.0%}"),
-    "tau": ("Kendall's\ntau", "{:.3f}"),
+    "event_error_frames": ("error,\nframes", "{:.1f}"),
+    "event_error_ms": ("error,\nms", "{:.0f}"),
+    "event_error_frames_dtw": ("by DTW,\nframes", "{:.1f}"),
+    "pce1": ("within\n1", "{:.0%}"),
+    "pce3": ("within\n3", "{:.0%}"),
+    "phase_accuracy": ("phase\nacc.", "{:.0%}"),
+    "tau": ("\ntau", "{:.3f}"),
     "cycle_rate": ("cycle\nrate", "{:.0%}"),
 }
 
@@ -36,7 +37,9 @@ def print_next(result: str, command: str | None = None) -> None:
 
 def print_reports(rows: "Mapping[str, Report]") -> None:
     """The headline numbers of several embeddings, one row each; a dash where a row has none."""
-    table = Table("")
+    title = "Key-event error (median), key events within 1 and 3 frames, and the rest"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
     for title, _ in HEADLINE.values():
         table.add_column(title, justify="right")
     for name, report in rows.items():

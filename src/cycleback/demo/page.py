@@ -37,18 +37,11 @@ def write_page(out: Path, report: Mapping[str, Any], *, sets: Mapping[str, Embed
         report: what `report.json` holds.
         sets: row name -> embeddings of the held-out videos.
     """
-    trained, frozen = sets["trained"], sets["frozen"]
-    names = list(trained.names)
-    shown = names[:SHOWN_VIDEOS]
-    video = write_before_after(out / "before_after.mp4", trained, shown)
-    a, b = names[0], names[1]
-    events = (list(trained.events(a).values()), list(trained.events(b).values()))
-    panels = {
-        "before: frozen ImageNet features": (frozen[a], frozen[b]),
-        "after: learned without labels": (trained[a], trained[b]),
-    }
-    maps = {"before": [frozen[name] for name in names], "after": [trained[name] for name in names]}
-    phases = [trained.phases(name) for name in names]
+    names = list(sets["trained"].names)
+    video = write_before_after(out / "before_after.mp4", sets["trained"], names[:SHOWN_VIDEOS])
+    pictures = {"similarity": draw_similarity(sets, names[0], names[1]), "tsne": draw_map(sets)}
+    for name, picture in pictures.items():
+        (out / f"{name}.png").write_bytes(picture)
     page = Template((Path(__file__).parent / "report.html").read_text("utf-8")).substitute(
         headline=_headline(report["rows"]),
         seconds=f"{report['seconds']:.0f}",
@@ -56,12 +49,32 @@ def write_page(out: Path, report: Mapping[str, Any], *, sets: Mapping[str, Embed
         held_out=len(names),
         table=_table(report["rows"]),
         video=_data_url(video.read_bytes(), "video/mp4"),
-        similarity=_data_url(similarity_picture(panels, events=events), "image/png"),
-        tsne=_data_url(tsne_picture(maps, phases, phase_names=_phase_names(trained)), "image/png"),  # type: ignore[arg-type]
+        **{name: _data_url(picture, "image/png") for name, picture in pictures.items()},
     )
     path = out / "report.html"
     path.write_text(page, "utf-8")
     return path
+
+
+def draw_similarity(sets: Mapping[str, EmbeddingSet], a: str, b: str) -> bytes:
+    """The similarity matrix of two held-out videos, by frozen features and by what was learned."""
+    trained, frozen = sets["trained"], sets["frozen"]
+    panels = {
+        "before: frozen ImageNet features": (frozen[a], frozen[b]),
+        "after: learned without labels": (trained[a], trained[b]),
+    }
+    shared = [event for event in trained.events(a) if event in trained.events(b)]
+    events = tuple([trained.events(name)[event] for event in shared] for name in (a, b))
+    return similarity_picture(panels, events=(events[0], events[1]))
+
+
+def draw_map(sets: Mapping[str, EmbeddingSet]) -> bytes:
+    """The t-SNE map of all held-out videos whose phases are known, before and after."""
+    trained, frozen = sets["trained"], sets["frozen"]
+    phases = {name: trained.phases(name) for name in trained.names}
+    known = {name: phase for name, phase in phases.items() if phase is not None}
+    maps = {"before": [frozen[name] for name in known], "after": [trained[name] for name in known]}
+    return tsne_picture(maps, list(known.values()), phase_names=_phase_names(trained))
 
 
 def write_before_after(path: Path, embeddings: EmbeddingSet, names: list[str]) -> Path:
