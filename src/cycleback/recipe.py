@@ -97,15 +97,20 @@ class LossSection:
 
 @dataclass(frozen=True)
 class OptimizerSection:
-    """Adam, as in the paper."""
+    """How the weights move; the paper has Adam with a fixed rate and coupled weight decay."""
 
+    name: Literal["adam", "adamw", "sgd"] = "adam"
     num_updates: int = 1000
-    batch_size: int = 4
+    batch_size: int = 4  # videos; with several processes, of all of them together
+    accumulate: int = 1  # batches an update
     learning_rate: float = 3e-3
     weight_decay: float = 1e-5
-    clip_norm: float = 10.0
-    schedule: Literal["constant", "cosine"] = "cosine"
+    momentum: float = 0.9  # of sgd
+    clip_norm: float = 10.0  # 0: never
+    schedule: Literal["constant", "cosine", "step"] = "cosine"
     warmup_updates: int = 20
+    step_updates: tuple[int, ...] = (5000, 10000)  # of schedule "step": where the rate falls
+    step_factor: float = 0.1
 
     def __post_init__(self) -> None:
         if self.num_updates < 1:
@@ -118,11 +123,19 @@ class OptimizerSection:
 
 @dataclass(frozen=True)
 class RunSection:
-    """Seed and rhythm."""
+    """Seed, rhythm and arithmetic."""
 
     seed: int = 0
     save_every: int = 100
     log_every: int = 10
+    precision: Literal["float32", "bfloat16"] = "float32"  # of the network; losses are always float32
+    channels_last: bool = False
+    compile: bool = False
+    deterministic: bool = False
+    ema_decay: float = 0.0  # 0: keep the weights themselves
+    select_every: int = 0  # updates between looks at the held-out cycle-consistency; 0: keep the last weights
+    patience: int = 0  # looks without progress before stopping; 0: never
+    tensorboard: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+SimilarityOf = Callable[[Array, Array], float]
 FrameError = Callable[[Array, Array, int], float]  # logits of one walk (T,), times (T,), its start frame
 
 
@@ -18,11 +19,26 @@ def softmax(logits: Array) -> Array:
     return weights / weights.sum()
 
 
-def walk(u: Array, v: Array, i: int, scale: float) -> Array:
-    """Logits (T,) of landing on each frame of `u`, from frame `i` by way of `v`; `scale` divides -||.||^2."""
-    alpha = softmax(np.array([-np.sum((u[i] - other) ** 2) / scale for other in v]))
-    neighbor = sum(weight * other for weight, other in zip(alpha, v, strict=True))
-    return np.array([-np.sum((neighbor - frame) ** 2) / scale for frame in u])
+def minus_squared_distance(a: Array, b: Array) -> float:
+    return float(-np.sum((a - b) ** 2))
+
+
+def cosine(a: Array, b: Array) -> float:
+    return float(a @ b / math.sqrt(a @ a) / math.sqrt(b @ b))
+
+
+def walk(
+    path: Sequence[Array], i: int, scale: float, similarity: SimilarityOf = minus_squared_distance
+) -> Array:
+    """Logits (T,) of landing on each frame of `path[0]`, from its frame `i` by way of the rest of `path`.
+
+    `scale` divides the similarity.
+    """
+    here = path[0][i]
+    for video in path[1:]:
+        alpha = softmax(np.array([similarity(here, other) / scale for other in video]))
+        here = sum(weight * other for weight, other in zip(alpha, video, strict=True))
+    return np.array([similarity(here, frame) / scale for frame in path[0]])
 
 
 def moments(logits: Array, times: Array) -> tuple[float, float]:
@@ -60,12 +76,25 @@ def frame_errors(
         for b, v in enumerate(videos):
             if a != b:
                 for i in range(len(u)):
-                    yield error(walk(u, v, i, scale), times[a], i)
+                    yield error(walk([u, v], i, scale), times[a], i)
 
 
 def tcc_loop(videos: Sequence[Array], times: Sequence[Array], error: FrameError, scale: float) -> float:
     """Mean of `error` over every frame of every ordered pair of different videos."""
     return float(np.mean(list(frame_errors(videos, times, error, scale))))
+
+
+def cycles_loop(
+    videos: Sequence[Array],
+    times: Sequence[Array],
+    cycles: Sequence[tuple[Sequence[int], int]],
+    error: FrameError,
+    scale: float,
+    similarity: SimilarityOf = minus_squared_distance,
+) -> float:
+    """Mean of `error` over cycles, each the videos it visits and its start frame in the first of them."""
+    walks = [(walk([videos[v] for v in path], i, scale, similarity), path[0], i) for path, i in cycles]
+    return float(np.mean([error(logits, times[first], i) for logits, first, i in walks]))
 
 
 def tcn_loop(anchors: Sequence[Array], positives: Sequence[Array], l2_weight: float = 0.002) -> float:
@@ -76,3 +105,34 @@ def tcn_loop(anchors: Sequence[Array], positives: Sequence[Array], l2_weight: fl
         norms = np.mean([row @ row for row in a]) + np.mean([row @ row for row in p])
         per_video.append(np.mean(entropies) + 0.25 * l2_weight * norms)
     return float(np.mean(per_video))
+
+
+def sal_loop(
+    videos: Sequence[Array],
+    triplets: Sequence[Sequence[Sequence[int]]],
+    shuffled: Sequence[Sequence[int]],
+    layers: Sequence[tuple[Array, Array]],
+) -> float:
+    """Mean cross-entropy of the classifier, `layers` with ReLU between, on each triplet of each video."""
+    entropies = []
+    for video, of_video, labels in zip(videos, triplets, shuffled, strict=True):
+        for frames, label in zip(of_video, labels, strict=True):
+            signal = np.concatenate([video[frame] for frame in frames])
+            for weight, bias in layers[:-1]:
+                signal = np.maximum(weight @ signal + bias, 0)
+            weight, bias = layers[-1]
+            entropies.append(-math.log(softmax(weight @ signal + bias)[label]))
+    return float(np.mean(entropies))
+
+
+def supervised_loop(
+    videos: Sequence[Array], phases: Sequence[Sequence[int]], weight: Array, bias: Array, smoothing: float
+) -> float:
+    """Mean cross-entropy over the frames whose phase is not -1."""
+    errors = [
+        classification(weight @ frame + bias, bias, phase, smoothing)
+        for video, labels in zip(videos, phases, strict=True)
+        for frame, phase in zip(video, labels, strict=True)
+        if phase != -1
+    ]
+    return float(np.mean(errors))

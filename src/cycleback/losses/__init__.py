@@ -2,7 +2,10 @@
 
     name               paper                                                    file
     TCCLoss            Dwibedi et al. 2019, 3.2, 3.3 and 5.2                    tcc.py
+    StochasticTCCLoss  Dwibedi et al. 2019, 3.4, randomly selected frames       stochastic.py
     TCNLoss            Sermanet et al. 2018; baseline of Dwibedi et al., 5.1    tcn.py
+    SaLLoss            Misra et al. 2016; baseline of Dwibedi et al., 5.1       sal.py
+    SupervisedLoss     Dwibedi et al. 2019, 5, supervised learning              supervised.py
     CombinedLoss       Dwibedi et al. 2019, 5.1, combined losses                combined.py
 
 All are called alike, embeddings (B, T, D) first and the rest by keyword:
@@ -13,7 +16,10 @@ All are called alike, embeddings (B, T, D) first and the rest by keyword:
 
 from cycleback.losses.base import Loss, LossParts
 from cycleback.losses.combined import CombinedLoss
+from cycleback.losses.sal import SaLLoss, Triplets, draw_triplets, triplet_errors
 from cycleback.losses.similarity import ordered_pairs, scaled_similarity, squared_distances
+from cycleback.losses.stochastic import Cycles, StochasticTCCLoss, draw_cycles, walk_cycles
+from cycleback.losses.supervised import SupervisedLoss, phase_errors
 from cycleback.losses.tcc import (
     TCCLoss,
     cycle_back_classification,
@@ -28,19 +34,29 @@ from cycleback.losses.tcn import TCNLoss, n_pairs_loss
 
 __all__ = [
     "CombinedLoss",
+    "Cycles",
     "Loss",
     "LossParts",
+    "SaLLoss",
+    "StochasticTCCLoss",
+    "SupervisedLoss",
     "TCCLoss",
     "TCNLoss",
+    "Triplets",
     "cycle_back_classification",
     "cycle_back_huber",
     "cycle_back_logits",
     "cycle_back_mse",
     "cycle_back_regression",
+    "draw_cycles",
+    "draw_triplets",
     "landing_moments",
     "n_pairs_loss",
     "ordered_pairs",
+    "phase_errors",
     "scaled_similarity",
     "soft_nearest_neighbors",
     "squared_distances",
+    "triplet_errors",
+    "walk_cycles",
 ]

@@ -11,12 +11,14 @@ Paper: Dwibedi et al., "Temporal Cycle-Consistency Learning", CVPR 2019, arXiv:1
     5.2  |i - mu|^2 alone, the ablation                        cycle_back_mse
     --   only in the authors' program                          cycle_back_huber
     3.4  over all pairs of sequences                           TCCLoss
+    3.4  for randomly selected frames                          StochasticTCCLoss, in stochastic.py
 
 `TCCLoss.paper()` follows the text and `TCCLoss.reference()` the authors' program. Where these differ, the
 reason for our default stands beside it. The hard nearest neighbours of 3.1 are in `cycleback.alignment`.
 
 Shapes: B videos, T sampled frames per video, S frames of the other video, D embedding size,
-P = B * (B - 1) ordered pairs (U, V). A mask is True for real frames and False for padding.
+P = B * (B - 1) ordered pairs (U, V), R walks from U: row i starts from frame i, and R is T unless only the
+first frames start. A mask is True for real frames and False for padding.
 """
 
 from typing import Literal, Self, get_args
@@ -87,37 +89,42 @@ def cycle_back_logits(
     return hide_padding(back, u_mask)
 
 
+def mean_over_walks(errors: Tensor, mask: Tensor | None) -> Tensor:
+    """Scalar mean of `errors` (P, R) over the walks that start from a frame `mask` (P, T) does not hide."""
+    return mean_of_real(errors, None if mask is None else mask[..., : errors.shape[-1]])
+
+
 def cycle_back_classification(
     logits: Tensor, *, label_smoothing: float = 0.0, mask: Tensor | None = None
 ) -> Tensor:
     """Cross-entropy of landing on the very frame the walk started from (paper 3.2).
 
     Args:
-        logits: (P, T, T), from `cycle_back_logits`; each real frame is a class.
+        logits: (P, R, T), from `cycle_back_logits`; each real frame is a class.
         label_smoothing: Share of the target that is spread evenly over the real frames.
         mask: (P, T), the frames of the start video that count.
 
     Returns:
-        Scalar mean over all frames of all pairs.
+        Scalar mean over all walks of all pairs.
     """
-    log_beta = logits.log_softmax(dim=-1)  # (P, T, T)
+    log_beta = logits.log_softmax(dim=-1)  # (P, R, T)
     num_classes: Tensor | int = logits.shape[-1]
     if mask is not None:
         log_beta = log_beta.masked_fill(~mask[..., None, :], 0)  # smoothing would give -inf the weight 0: NaN
         num_classes = mask.sum(dim=-1, keepdim=True)
-    own = log_beta.diagonal(dim1=-2, dim2=-1)  # (P, T)
-    any_frame = log_beta.sum(dim=-1) / num_classes  # (P, T)
-    return -mean_of_real((1 - label_smoothing) * own + label_smoothing * any_frame, mask)
+    own = log_beta.diagonal(dim1=-2, dim2=-1)  # (P, R)
+    any_frame = log_beta.sum(dim=-1) / num_classes  # (P, R)
+    return -mean_over_walks((1 - label_smoothing) * own + label_smoothing * any_frame, mask)
 
 
 def landing_moments(logits: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean mu (P, T) and variance sigma^2 (P, T) of the time each walk lands at (paper 3.3).
+    """Mean mu (P, R) and variance sigma^2 (P, R) of the time each walk lands at (paper 3.3).
 
-    `logits` are (P, T, T), from `cycle_back_logits`; `times` (P, T) are those of the start video.
+    `logits` are (P, R, T), from `cycle_back_logits`; `times` (P, T) are those of the start video.
     """
-    beta = logits.softmax(dim=-1)  # (P, T, T)
-    mean = (beta * times[..., None, :]).sum(dim=-1)  # (P, T)
-    variance = (beta * (times[..., None, :] - mean[..., None]).square()).sum(dim=-1)  # (P, T)
+    beta = logits.softmax(dim=-1)  # (P, R, T)
+    mean = (beta * times[..., None, :]).sum(dim=-1)  # (P, R)
+    variance = (beta * (times[..., None, :] - mean[..., None]).square()).sum(dim=-1)  # (P, R)
     return mean, variance
 
 
@@ -134,7 +141,7 @@ def cycle_back_regression(
     Good embeddings bring it below zero: the log of a small variance is negative.
 
     Args:
-        logits: (P, T, T), from `cycle_back_logits`.
+        logits: (P, R, T), from `cycle_back_logits`.
         times: (P, T), when each frame of the start video is.
         variance_weight: The paper's lambda.
         variance_term: What lambda multiplies: "log_variance" is log sigma^2, as in the authors' program;
@@ -142,19 +149,20 @@ def cycle_back_regression(
         mask: (P, T), the frames of the start video that count.
 
     Returns:
-        Scalar mean over all frames of all pairs.
+        Scalar mean over all walks of all pairs.
     """
     check_choice("variance_term", variance_term, get_args(VarianceTerm))
     mean, variance = landing_moments(logits, times)
     variance = variance.clamp_min(VARIANCE_FLOOR)
     weight = variance_weight if variance_term == "log_variance" else variance_weight / 2
-    return mean_of_real((times - mean).square() / variance + weight * variance.log(), mask)
+    error = times[..., : mean.shape[-1]] - mean  # (P, R)
+    return mean_over_walks(error.square() / variance + weight * variance.log(), mask)
 
 
 def cycle_back_mse(logits: Tensor, times: Tensor, *, mask: Tensor | None = None) -> Tensor:
     """Squared time error alone (paper 5.2); arguments and scalar as in `cycle_back_regression`."""
     mean, _ = landing_moments(logits, times)
-    return mean_of_real((times - mean).square(), mask)
+    return mean_over_walks((times[..., : mean.shape[-1]] - mean).square(), mask)
 
 
 def cycle_back_huber(
@@ -162,7 +170,8 @@ def cycle_back_huber(
 ) -> Tensor:
     """Time error, half its square up to `delta` and linear beyond; the rest as in `cycle_back_mse`."""
     mean, _ = landing_moments(logits, times)
-    return mean_of_real(F.huber_loss(mean, times, delta=delta, reduction="none"), mask)
+    started = times[..., : mean.shape[-1]]  # (P, R)
+    return mean_over_walks(F.huber_loss(mean, started, delta=delta, reduction="none"), mask)
 
 
 class TCCLoss(Loss):
@@ -224,15 +233,19 @@ class TCCLoss(Loss):
                 index="position" do without.
             mask: (B, T) bool, True for real frames. The loss is that of the videos cropped to them.
         """
+        with without_autocast(embeddings):
+            embeddings, times = self.prepare(embeddings, times, mask)
+            return self._over_pairs(embeddings, times, mask)
+
+    def prepare(self, embeddings: Tensor, times: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Check what `forward` got; embeddings (B, T, D) and the i of |i - mu| (B, T) to compute with."""
         check_embeddings(embeddings, min_videos=2)
         if mask is not None:
             check_mask(mask, embeddings)
-        with without_autocast(embeddings):
-            embeddings = erase_padding(full_precision(embeddings), mask)
-            if self.normalize:
-                embeddings = F.normalize(embeddings, dim=-1)
-            times = self._frame_index(embeddings, times, mask).to(embeddings)
-            return self._over_pairs(embeddings, times, mask)
+        embeddings = erase_padding(full_precision(embeddings), mask)
+        if self.normalize:
+            embeddings = F.normalize(embeddings, dim=-1)
+        return embeddings, self._frame_index(embeddings, times, mask).to(embeddings)
 
     def _frame_index(self, embeddings: Tensor, times: Tensor | None, mask: Tensor | None) -> Tensor:
         """The i of |i - mu| (B, T): the times given, or the position 1..T among the real frames."""
@@ -259,10 +272,10 @@ class TCCLoss(Loss):
             u_mask=u_mask,
             v_mask=v_mask,
         )  # (P, T, T)
-        return self._landing_error(logits, times[start], u_mask)
+        return self.landing_error(logits, times[start], u_mask)
 
-    def _landing_error(self, logits: Tensor, times: Tensor, mask: Tensor | None) -> Tensor:
-        """Scalar of the chosen kind from `logits` (P, T, T), `times` (P, T) and `mask` (P, T)."""
+    def landing_error(self, logits: Tensor, times: Tensor, mask: Tensor | None) -> Tensor:
+        """Scalar of the chosen kind from `logits` (P, R, T), `times` (P, T) and `mask` (P, T)."""
         match self.kind:
             case "classification":
                 return cycle_back_classification(logits, label_smoothing=self.label_smoothing, mask=mask)
