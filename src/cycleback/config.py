@@ -20,7 +20,7 @@ def load_config(cls: type[T], path: Path | None = None, overrides: Sequence[str]
     """The dataclass `cls` from its defaults, a TOML file and overrides such as `data.frame_size=224`."""
     values = read_toml(path) if path is not None else {}
     for override in overrides:
-        _merge(values, parse_override(override))
+        merge(values, parse_override(override))
     return build(cls, values, source=str(path) if path is not None else "overrides")
 
 
@@ -152,9 +152,10 @@ def _guess(key: str, known: Mapping[str, Any], section: str) -> str:
     return f" Known keys: {', '.join(sorted(known))}."
 
 
-def _merge(values: dict[str, Any], extra: Mapping[str, Any]) -> None:
+def merge(values: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    """Put `extra` over `values`, table by table."""
     for key, value in extra.items():
         if isinstance(value, Mapping) and isinstance(values.get(key), dict):
-            _merge(values[key], value)
+            merge(values[key], value)
         else:
             values[key] = dict(value) if isinstance(value, Mapping) else value

@@ -78,13 +78,57 @@ def test_every_weight_gets_a_gradient() -> None:
     assert all(p.grad is not None and p.grad.isfinite().all() for p in embedder.parameters())
 
 
+def test_flattening_keeps_every_place_apart() -> None:
+    torch.manual_seed(0)
+    options = {"conv_channels": (6,), "fc_channels": (), "embedding_size": 3, "batch_norm": False}
+    embedder = ConvEmbedder(4, **options, pooling="flatten", grid=(3, 5)).eval()
+    features = torch.randn(2, 3, 2, 4, 3, 5)
+    clips = features.flatten(0, 1).transpose(1, 2)  # (M, F, C, h, w)
+    grid = F.conv3d(clips, embedder.convs[0].weight, embedder.convs[0].bias, padding=1).relu()
+    expected = embedder.embedding(grid.transpose(1, 2).flatten(1)).reshape(2, 3, 3)
+    torch.testing.assert_close(embedder(features), expected, atol=1e-5, rtol=1e-5)
+    assert embedder.embedding.in_features == 2 * 6 * 3 * 5
+
+
+def test_another_grid_cannot_be_flattened() -> None:
+    embedder = ConvEmbedder(4, conv_channels=(6,), pooling="flatten", grid=(3, 5))
+    with pytest.raises(ValueError, match=r"flattens a grid of \(3, 5\), got \(5, 3\)"):
+        embedder(torch.randn(1, 2, 2, 4, 5, 3))
+
+
+def test_capacity_scales_the_channels_but_not_the_embedding() -> None:
+    program = ConvEmbedder(8, conv_channels=(256, 256), fc_channels=(256, 256), capacity=2)
+    assert (
+        [conv.weight.shape[0] for conv in program.convs]
+        == [fc.out_features for fc in program.fcs]
+        == [512] * 2
+    )
+    small = ConvEmbedder(8, conv_channels=(5,), fc_channels=(1,), capacity=0.3)
+    assert (small.convs[0].weight.shape[0], small.fcs[0].out_features, small.embedding_size) == (2, 1, 128)
+
+
+def test_without_batchnorm_training_and_evaluation_agree() -> None:
+    embedder = ConvEmbedder(4, conv_channels=(6, 5), fc_channels=(), embedding_size=3, batch_norm=False)
+    assert not list(embedder.buffers())
+    features = torch.randn(2, 2, 2, 4, 3, 3)
+    assert torch.equal(embedder.train()(features), embedder.eval()(features))
+
+
+def test_normalised_embeddings_have_length_one() -> None:
+    embedder = ConvEmbedder(4, conv_channels=(6,), fc_channels=(), embedding_size=3, normalize=True)
+    torch.testing.assert_close(embedder(torch.randn(2, 3, 2, 4, 3, 3)).norm(dim=-1), torch.ones(2, 3))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"conv_channels": ()}, r"at least one convolution, got \(\)"),
         ({"context_frames": 0}, "must be at least 1, got 0 and 15"),
         ({"context_stride": 0}, "must be at least 1, got 2 and 0"),
-        ({"pooling": "sum"}, "pooling must be 'max' or 'avg', got 'sum'"),
+        ({"pooling": "sum"}, r"pooling must be one of \('max', 'avg', 'flatten'\), got 'sum'"),
+        ({"pooling": "flatten"}, "got pooling 'flatten' and grid None"),
+        ({"grid": (3, 3)}, r"got pooling 'max' and grid \(3, 3\)"),
+        ({"capacity": 0.0}, r"capacity must be above 0, got 0\.0"),
     ],
 )
 def test_impossible_settings_are_errors(options: dict[str, object], message: str) -> None:

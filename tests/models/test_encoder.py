@@ -4,32 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from cycleback.models import (
-    BASES,
-    EMBEDDERS,
-    ConvEmbedder,
-    Encoder,
-    SmallBase,
-    build_base,
-    build_embedder,
-    freeze,
-)
+from cycleback.models import ConvEmbedder, Encoder, MLPEmbedder, SmallBase, VectorBase, freeze
 
 
 def base_statistics(encoder: Encoder) -> list[torch.Tensor]:
     return [buffer.clone() for name, buffer in encoder.base.named_buffers() if "running" in name]
-
-
-@pytest.mark.parametrize("base_name", sorted(BASES))
-@pytest.mark.parametrize("embedder_name", sorted(EMBEDDERS))
-def test_every_base_and_embedder_give_one_embedding_a_frame(base_name: str, embedder_name: str) -> None:
-    base = build_base(base_name)
-    options = {"conv_channels": (8,), "fc_channels": (8,)} if embedder_name == "conv" else {}
-    encoder = Encoder(base, build_embedder(embedder_name, base.channels, **options)).eval()
-    images = torch.rand(2, 3, encoder.context_frames, 3, 64, 64)
-    with torch.no_grad():
-        assert encoder(images).shape == (2, 3, encoder.embedding_size)
-        assert encoder.embed_sequence(encoder.features(images[0, :, -1])).shape == (3, encoder.embedding_size)
 
 
 def test_changing_video_2_leaves_video_1_unchanged(encoder: Encoder) -> None:
@@ -131,3 +110,31 @@ def test_base_and_embedder_must_fit() -> None:
 def test_wrong_shapes_are_named(encoder: Encoder, call: Callable[[Encoder], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(encoder)
+
+
+def test_vectors_are_embedded_like_images() -> None:
+    base = VectorBase(in_features=6)
+    encoder = Encoder(base, MLPEmbedder(6, fc_channels=(8,), embedding_size=5, context_stride=2)).eval()
+    video = torch.randn(9, 6)
+    whole = encoder.embed_sequence(encoder.features(video))
+    clip = torch.stack([video[5], video[7]])[None, None]  # (B, T, C, V)
+    assert encoder.input_kind == "vectors" and encoder.device == torch.device("cpu")
+    torch.testing.assert_close(encoder(clip)[0, 0].detach(), whole[7], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: e(torch.rand(2, 3, 2, 5)), r"vectors must be \(B, T, C=2, V=6\), got \(2, 3, 2, 5\)"),
+        (lambda e: e(torch.rand(2, 3, 2, 3, 8, 8)), r"\(B, T, C=2, V=6\), got \(2, 3, 2, 3, 8, 8\)"),
+        (lambda e: e.features(torch.rand(2, 5)), r"vectors must be \(N, V=6\), got \(2, 5\)"),
+    ],
+)
+def test_wrong_vectors_are_named(call: Callable[[Encoder], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(Encoder(VectorBase(in_features=6), MLPEmbedder(6)))
+
+
+def test_vectors_of_whole_numbers_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"vectors must be float, got torch\.uint8"):
+        Encoder(VectorBase(in_features=6), MLPEmbedder(6)).features(torch.ones(2, 6, dtype=torch.uint8))

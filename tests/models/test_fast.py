@@ -1,8 +1,11 @@
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
-from cycleback.models import BASES, Base, EfficientNetLite0, SmallBase, build_base, fast_inference
+from cycleback.models import BASES, Base, EfficientNetLite0, ResNet50, SmallBase, build_base, fast_inference
 from cycleback.models import fast as fast_module
 
 
@@ -10,7 +13,7 @@ def trained(base: Base) -> Base:
     """The base with BatchNorm statistics that are not the first ones."""
     base.train()
     with torch.no_grad():
-        base(torch.rand(4, 3, 64, 64))
+        base(torch.rand(4, 3, 64, 64) if base.input_kind == "images" else torch.rand(4, base.in_channels))
     return base.eval()
 
 
@@ -19,10 +22,21 @@ def relative_error(values: Tensor, reference: Tensor) -> float:
 
 
 @pytest.mark.parametrize("name", sorted(BASES))
-def test_fast_copy_equals_the_base(name: str) -> None:
+def test_fast_copy_equals_the_base(
+    name: str, small_options: Callable[[str], dict[str, Any]], frames_for: Callable[..., Tensor]
+) -> None:
     torch.manual_seed(0)
-    base = trained(build_base(name))
-    images = torch.rand(3, 3, 64, 64)
+    base = trained(build_base(name, **small_options(name)))
+    frames = frames_for(base, 3)
+    assert relative_error(fast_inference(base)(frames), base(frames).detach()) < 1e-5
+
+
+@pytest.mark.parametrize("strides", ["v1", "torchvision"])
+@pytest.mark.parametrize("shape", [(64, 64), (57, 70)])
+def test_fixed_padding_is_kept(strides: str, shape: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    base = trained(ResNet50(weights=None, layer="layer2[0]", strides=strides))
+    images = torch.rand(2, 3, *shape)
     assert relative_error(fast_inference(base)(images), base(images).detach()) < 1e-5
 
 
@@ -89,3 +103,24 @@ def test_features_can_be_used_in_training() -> None:
 def test_unknown_precision_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"'float32', 'bfloat16'.*got 'int8'"):
         fast_inference(SmallBase(width=4), precision="int8")  # type: ignore[arg-type]
+
+
+def test_a_network_of_another_library_runs_in_half_precision(
+    small_options: Callable[[str], dict[str, Any]],
+) -> None:
+    base = build_base("transformers", **small_options("transformers")).eval()
+    images = torch.rand(2, 3, 56, 56)
+    error = relative_error(fast_inference(base, precision="bfloat16")(images), base(images).detach())
+    assert 0 < error < 0.05
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_features_on_a_gpu_are_near_those_on_a_cpu() -> None:
+    torch.manual_seed(0)
+    base, images = trained(ResNet50(weights=None)), torch.rand(2, 3, 112, 112)
+    expected = base(images).detach()
+    base, images = base.cuda(), images.cuda()
+    assert base(images).is_contiguous(memory_format=torch.channels_last)
+    assert relative_error(base(images).detach().cpu(), expected) < 1e-2  # TF32
+    assert relative_error(fast_inference(base)(images).cpu(), expected) < 1e-2

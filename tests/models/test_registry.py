@@ -22,12 +22,12 @@ def test_names_build_their_classes_with_options() -> None:
 
 def test_a_misspelt_base_gets_a_guess_and_the_list() -> None:
     guess = r"no base 'efficientnet-lite'\. Did you mean 'efficientnet_lite0'\? "
-    with pytest.raises(ValueError, match=guess + "Known: efficientnet_lite0, small, vggm"):
+    with pytest.raises(ValueError, match=guess + "Known: efficientnet_lite0, resnet50, small, timm"):
         build_base("efficientnet-lite")
 
 
 def test_an_unknown_embedder_gets_the_list() -> None:
-    with pytest.raises(ValueError, match=r"there is no embedder 'xyz'\. Known: conv, pooled\."):
+    with pytest.raises(ValueError, match=r"there is no embedder 'xyz'\. Known: conv, gru, mlp, pooled\."):
         build_embedder("xyz", 8)
 
 

@@ -1,19 +1,29 @@
-"""What every base network is: images in [0, 1] to a grid of features, with its own normalisation inside.
+"""What every base network is: frames to a grid of features, with its own normalisation inside.
 
-Shapes: N images, H W pixels, F feature channels, h w grid (H / stride, W / stride, rounded up); I, O channels
-of a layer, in and out.
+A frame is an image with values in [0, 1], or a vector: a pose, or features computed elsewhere.
+
+Shapes: N frames, H W pixels, V numbers of a vector, F feature channels, h w grid (H / stride, W / stride,
+rounded up in the networks built here); I, O channels of a layer, in and out.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+InputKind = Literal["images", "vectors"]
+
 
 class Base(nn.Module, ABC):
     """A base network. It normalises the pixels itself, so preprocessing cannot disagree with the weights."""
 
+    input_kind: InputKind = "images"
+    """What a frame is: "images" (3, H, W), or "vectors" (V,)."""
+    in_channels: int = 3
+    """Size of a frame's first axis: colours of an image, numbers of a vector."""
     channels: int
     """Feature channels of the output (F)."""
     stride: int
@@ -31,7 +41,46 @@ class Base(nn.Module, ABC):
 
     def forward(self, images: Tensor) -> Tensor:
         """Images (N, 3, H, W), float in [0, 1], to features (N, F, h, w)."""
+        if images.is_cuda and images.ndim == 4:
+            images = images.contiguous(memory_format=torch.channels_last)  # what a GPU's convolutions want
         return self.grid(self.normalize(images))
+
+    @property
+    def traits(self) -> dict[str, object]:
+        """What changes the features besides the weights, for fingerprints."""
+        return {}
+
+    @property
+    def blueprint(self) -> dict[str, Any]:
+        """What `rebuild` needs besides the options; must fit into JSON. It is saved beside the weights."""
+        return {}
+
+    @classmethod
+    def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:
+        """The same network with weights yet to be filled: looks for no pretrained ones.
+
+        Args:
+            blueprint: the `blueprint` of the base that was saved.
+            options: those it was built with.
+        """
+        return cls(**options)
+
+    @property
+    def frame_shape(self) -> str:
+        """The shape of a frame, for messages."""
+        return f"{self.in_channels}, H, W" if self.input_kind == "images" else f"V={self.in_channels}"
+
+    def grid_size(self, height: int, width: int) -> tuple[int, int]:
+        """The grid (h, w) of features that an image of `height` x `width` pixels gives."""
+        return -(-height // self.stride), -(-width // self.stride)
+
+    def as_float(self, frames: Tensor) -> Tensor:
+        """Frames (N, ...) as `forward` wants them: uint8 images become float in [0, 1]."""
+        return to_unit_range(frames)
+
+    def prepare(self, video: Tensor) -> Tensor:
+        """What a whole video (N, ...) needs before its frames are taken apart: nothing, for images."""
+        return video
 
 
 def to_unit_range(images: Tensor) -> Tensor:
@@ -81,7 +130,10 @@ class SameMaxPool2d(nn.Module):
 
 
 class ConvNorm(nn.Module):
-    """Convolution, BatchNorm and an optional activation: the brick that `fast_inference` fuses."""
+    """Convolution, BatchNorm and an optional activation: the brick that `fast_inference` fuses.
+
+    `padding` is the number of zeros on every side, or None for the zeros of `same_padding`.
+    """
 
     def __init__(
         self,
@@ -91,17 +143,20 @@ class ConvNorm(nn.Module):
         *,
         stride: int = 1,
         groups: int = 1,
+        padding: int | None = None,
         eps: float = 1e-5,
         momentum: float = 0.1,
         activation: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        self.conv = SameConv2d(in_channels, out_channels, kernel, stride=stride, groups=groups, bias=False)
+        kind, zeros = (SameConv2d, 0) if padding is None else (nn.Conv2d, padding)
+        sizes = (in_channels, out_channels, kernel)
+        self.conv: nn.Conv2d = kind(*sizes, stride=stride, padding=zeros, groups=groups, bias=False)
         self.norm = nn.BatchNorm2d(out_channels, eps=eps, momentum=momentum)
         self.activation = nn.Identity() if activation is None else activation
         nn.init.kaiming_normal_(self.conv.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, input: Tensor) -> Tensor:
-        """Grid (N, I, H, W) to (N, O, ceil(H / stride), ceil(W / stride))."""
+        """Grid (N, I, H, W) to (N, O, h, w), by default with h = ceil(H / stride), w = ceil(W / stride)."""
         output: Tensor = self.activation(self.norm(self.conv(input)))
         return output

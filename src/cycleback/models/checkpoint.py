@@ -24,15 +24,15 @@ FORMAT = "cycleback-encoder-1"
 
 def fingerprint(encoder: Encoder) -> str:
     """Sixteen hex digits that change with anything that changes the embeddings; the same on every device."""
-    base, embedder = type(encoder.base).__name__, type(encoder.embedder).__name__
-    digest = hashlib.sha256(json.dumps([base, embedder, encoder.embedder.traits], sort_keys=True).encode())
+    parts = [[type(part).__name__, part.traits] for part in (encoder.base, encoder.embedder)]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     _digest_tensors(digest, encoder.state_dict())
     return digest.hexdigest()[:16]
 
 
 def base_fingerprint(base: Base) -> str:
     """The same for a base alone: sixteen hex digits that change with anything that changes its features."""
-    digest = hashlib.sha256(type(base).__name__.encode())
+    digest = hashlib.sha256(json.dumps([type(base).__name__, base.traits], sort_keys=True).encode())
     _digest_tensors(digest, base.state_dict())
     return digest.hexdigest()[:16]
 
@@ -47,7 +47,12 @@ def save_encoder(folder: str | Path, encoder: Encoder, settings: dict[str, Any])
     """
     path = Path(folder) / FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {"format": FORMAT, "fingerprint": fingerprint(encoder), "settings": json.dumps(settings)}
+    metadata = {
+        "format": FORMAT,
+        "fingerprint": fingerprint(encoder),
+        "settings": json.dumps(settings),
+        "base": json.dumps(encoder.base.blueprint),
+    }
     temporary = path.with_name(f".{FILE_NAME}.{os.getpid()}")
     try:
         tensors = {name: _on_cpu(tensor) for name, tensor in encoder.state_dict().items()}
@@ -63,6 +68,13 @@ def load_settings(folder: str | Path) -> dict[str, Any]:
     _, metadata = _read(folder, with_tensors=False)
     settings: dict[str, Any] = json.loads(metadata["settings"])
     return settings
+
+
+def load_blueprint(folder: str | Path) -> dict[str, Any]:
+    """What building the same base again needs besides its options (see `Base.blueprint`)."""
+    _, metadata = _read(folder, with_tensors=False)
+    blueprint: dict[str, Any] = json.loads(metadata.get("base", "{}"))
+    return blueprint
 
 
 def load_weights(folder: str | Path, encoder: Encoder) -> None:

@@ -6,19 +6,19 @@ channels, O channels of a layer, h w grid, D embedding size.
 """
 
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cycleback.models.embedder import Embedder
+from cycleback.models.embedder import ContextEmbedder, check_context, glorot_linear
 from cycleback.models.temporal_conv import TemporalConv
 
-Pooling = Literal["max", "avg"]
+Pooling = Literal["max", "avg", "flatten"]
 
 
-class ConvEmbedder(Embedder):
+class ConvEmbedder(ContextEmbedder):
     """3x3x3 convolutions with BatchNorm and ReLU, global max-pool, FC with ReLU, linear embedding."""
 
     def __init__(
@@ -34,6 +34,10 @@ class ConvEmbedder(Embedder):
         dropout: float = 0.0,
         reduce_channels: int | None = None,
         norm_momentum: float = 0.1,
+        grid: tuple[int, int] | None = None,
+        capacity: float = 1.0,
+        batch_norm: bool = True,
+        normalize: bool = False,
     ) -> None:
         """Build the embedder.
 
@@ -44,31 +48,40 @@ class ConvEmbedder(Embedder):
             embedding_size: size of an embedding (D).
             context_frames: frames seen for one embedding (C), itself included.
             context_stride: frames of the video between two context frames.
-            pooling: "max" (paper) or "avg" over context frames and grid.
+            pooling: "max" (paper) or "avg" over context frames and grid; "flatten" keeps every place apart.
             dropout: before each fully connected layer; 0 in the paper, 0.1 in the authors' program.
             reduce_channels: channels of a 1x1 convolution in front, which makes the rest cheap on a CPU.
             norm_momentum: of BatchNorm's running statistics. The authors' program has 0.01, which takes
                 hundreds of updates to forget the first values; 0.1 is right after a short training, too.
+            grid: (h, w) of the features; needed to flatten, and only then.
+            capacity: factor on `conv_channels` and `fc_channels`, rounded (2 x 256 in the authors' program).
+            batch_norm: BatchNorm after each convolution.
+            normalize: scale each embedding to length 1.
         """
         super().__init__()
-        _check(conv_channels, context_frames=context_frames, context_stride=context_stride, pooling=pooling)
+        check_context(context_frames, context_stride)
+        _check(conv_channels, pooling=pooling, grid=grid, capacity=capacity)
+        conv_channels, fc_channels = _scaled(conv_channels, capacity), _scaled(fc_channels, capacity)
         self.in_channels, self.embedding_size = in_channels, embedding_size
         self.context_frames, self.context_stride, self.pooling = context_frames, context_stride, pooling
+        self.grid, self.normalize = grid and (grid[0], grid[1]), normalize
         self.reduce = nn.Identity() if reduce_channels is None else _reducer(in_channels, reduce_channels)
         sizes = (in_channels if reduce_channels is None else reduce_channels, *conv_channels)
         self.convs = nn.ModuleList(TemporalConv(i, o) for i, o in zip(sizes, conv_channels, strict=False))
         self.norms = nn.ModuleList(
-            nn.BatchNorm2d(size, eps=1e-3, momentum=norm_momentum) for size in conv_channels
+            nn.BatchNorm2d(size, eps=1e-3, momentum=norm_momentum) if batch_norm else nn.Identity()
+            for size in conv_channels
         )
-        sizes = (sizes[-1], *fc_channels)
-        self.fcs = nn.ModuleList(_linear(i, o) for i, o in zip(sizes, fc_channels, strict=False))
+        places = context_frames * self.grid[0] * self.grid[1] if self.grid else 1
+        sizes = (sizes[-1] * places, *fc_channels)
+        self.fcs = nn.ModuleList(glorot_linear(i, o) for i, o in zip(sizes, fc_channels, strict=False))
         self.dropout = nn.Dropout(dropout)
-        self.embedding = _linear(sizes[-1], embedding_size)
+        self.embedding = glorot_linear(sizes[-1], embedding_size)
 
     @property
     def traits(self) -> dict[str, object]:
         """What changes the embeddings besides the weights."""
-        names = ("context_frames", "context_stride", "pooling")
+        names = ("context_frames", "context_stride", "pooling", "normalize")
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -100,11 +113,21 @@ class ConvEmbedder(Embedder):
         grid = self._activate(summed, 0)
         for layer in range(1, len(self.convs)):
             grid = self._activate(self.convs[layer](grid), layer)
-        hidden = grid.amax(dim=(0, 3, 4)) if self.pooling == "max" else grid.mean(dim=(0, 3, 4))  # (M, O)
+        hidden = self._pool(grid)
         for fc in self.fcs:
             hidden = F.relu(fc(self.dropout(hidden)))
         embeddings: Tensor = self.embedding(hidden)
-        return embeddings
+        return F.normalize(embeddings, dim=-1) if self.normalize else embeddings
+
+    def _pool(self, grid: Tensor) -> Tensor:
+        """Grid (C, M, O, h, w) to (M, O), or to (M, C * O * h * w) flattened."""
+        if self.pooling == "max":
+            return grid.amax(dim=(0, 3, 4))
+        if self.pooling == "avg":
+            return grid.mean(dim=(0, 3, 4))
+        if tuple(grid.shape[-2:]) != self.grid:
+            raise ValueError(f"the embedder flattens a grid of {self.grid}, got {tuple(grid.shape[-2:])}")
+        return grid.transpose(0, 1).flatten(1)
 
     def _activate(self, grid: Tensor, layer: int) -> Tensor:
         """BatchNorm and ReLU of (C, M, O, h, w)."""
@@ -112,14 +135,21 @@ class ConvEmbedder(Embedder):
         return torch.unflatten(activated, 0, grid.shape[:2])
 
 
-def _check(conv_channels: Sequence[int], *, context_frames: int, context_stride: int, pooling: str) -> None:
+def _check(
+    conv_channels: Sequence[int], *, pooling: str, grid: tuple[int, int] | None, capacity: float
+) -> None:
     if not conv_channels:
         raise ValueError("conv_channels must name at least one convolution, got ()")
-    if context_frames < 1 or context_stride < 1:
-        got = f"{context_frames} and {context_stride}"
-        raise ValueError(f"context_frames and context_stride must be at least 1, got {got}")
-    if pooling not in ("max", "avg"):
-        raise ValueError(f"pooling must be 'max' or 'avg', got {pooling!r}")
+    if pooling not in get_args(Pooling):
+        raise ValueError(f"pooling must be one of {get_args(Pooling)}, got {pooling!r}")
+    if (pooling == "flatten") != (grid is not None):
+        raise ValueError(f"grid (h, w) belongs to pooling 'flatten', got pooling {pooling!r} and grid {grid}")
+    if capacity <= 0:
+        raise ValueError(f"capacity must be above 0, got {capacity}")
+
+
+def _scaled(channels: Sequence[int], capacity: float) -> tuple[int, ...]:
+    return tuple(max(round(capacity * size), 1) for size in channels)
 
 
 def _reducer(inputs: int, outputs: int) -> nn.Module:
@@ -127,11 +157,3 @@ def _reducer(inputs: int, outputs: int) -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3), nn.ReLU()
     )
-
-
-def _linear(inputs: int, outputs: int) -> nn.Linear:
-    """A fully connected layer with Glorot weights and zero bias, as in the authors' program."""
-    layer = nn.Linear(inputs, outputs)
-    nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    return layer

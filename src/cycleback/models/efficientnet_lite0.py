@@ -9,7 +9,9 @@ the two agree wherever each strided layer sees an even size (every multiple of 3
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -106,6 +108,11 @@ class EfficientNetLite0(Base):
             InvertedBottleneck(self.channels, channels, kernel=kernel, stride=stride, expansion=expansion)
         )
         self.channels, self.stride = channels, self.stride * stride
+
+    @classmethod
+    def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:
+        """The same network with weights yet to be filled."""
+        return cls(**{**options, "pretrained": False})
 
     def normalize(self, images: Tensor) -> Tensor:
         """Images (N, 3, H, W) in [0, 1] as (255 * images - 127) / 128."""

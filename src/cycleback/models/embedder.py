@@ -25,6 +25,8 @@ class Embedder(nn.Module, ABC):
     """Frames of the video between two context frames."""
     standardize: bool = False
     """Whether a whole video's embeddings are to be moved to mean 0 and spread 1."""
+    can_count_frames: bool = False
+    """Whether it can know how long the video has run: then cycles may close without a look at the frames."""
 
     @property
     @abstractmethod
@@ -36,13 +38,6 @@ class Embedder(nn.Module, ABC):
         """Features (B, T, C, F, h, w) to embeddings (B, T, D)."""
 
     @abstractmethod
-    def frame_terms(self, features: Tensor) -> tuple[Tensor, ...]:
-        """All that needs computing once a frame: features (N, F, h, w) to tensors (N, ...)."""
-
-    @abstractmethod
-    def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
-        """Embeddings (M, D) of clips made of frames `indices` (C, M), from the `frame_terms` of a video."""
-
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
         """Embed a video that arrives in pieces, in evaluation mode and without gradients.
 
@@ -53,11 +48,26 @@ class Embedder(nn.Module, ABC):
             Embeddings (n, D), one tensor a piece; how the video is cut changes them by rounding at most.
             Memory grows with the piece and the reach of the context, not with the video.
         """
+
+
+class ContextEmbedder(Embedder):
+    """An embedder that sees a frame and a fixed number of frames before it, and nothing else."""
+
+    @abstractmethod
+    def frame_terms(self, features: Tensor) -> tuple[Tensor, ...]:
+        """All that needs computing once a frame: features (N, F, h, w) to tensors (N, ...)."""
+
+    @abstractmethod
+    def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
+        """Embeddings (M, D) of clips made of frames `indices` (C, M), from the `frame_terms` of a video."""
+
+    def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+        """Features (n, F, h, w) of consecutive frames, in pieces, to embeddings (n, D) (see `Embedder`)."""
         reach = self.context_stride * (self.context_frames - 1)
         history: tuple[Tensor, ...] = ()
         start = 0
         for features in chunks:
-            with _evaluating(self), torch.no_grad():
+            with evaluating(self), torch.no_grad():
                 terms = self.frame_terms(features)
                 if history:
                     terms = tuple(torch.cat(pair) for pair in zip(history, terms, strict=True))
@@ -74,8 +84,24 @@ class Embedder(nn.Module, ABC):
         return (torch.arange(start, start + count) - back[:, None]).clamp_min(0)
 
 
+def check_context(context_frames: int, context_stride: int) -> None:
+    """Refuse context frames that cannot be."""
+    if context_frames < 1 or context_stride < 1:
+        got = f"{context_frames} and {context_stride}"
+        raise ValueError(f"context_frames and context_stride must be at least 1, got {got}")
+
+
+def glorot_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+    """A fully connected layer with Glorot weights and zero bias, as in the authors' program."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    nn.init.xavier_uniform_(layer.weight)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
 @contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
+def evaluating(module: nn.Module) -> Iterator[None]:
     """Evaluation mode inside the block, so that BatchNorm and dropout are as when the encoder is used."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()

@@ -1,17 +1,20 @@
-"""Base network + embedder: images to embeddings.
+"""Base network + embedder: frames to embeddings.
+
+A frame is an image (3, H, W) or a vector (V,), as `base.input_kind` says; "..." below stands for either.
 
 Shapes: B videos, T sampled frames, C context frames (oldest first, the frame itself last), N frames of a
-whole video, H W pixels, F feature channels, h w grid, D embedding size.
+whole video, H W pixels, V numbers of a vector, F feature channels, h w grid, D embedding size.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Literal, Self, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from cycleback.models.base import Base, to_unit_range
+from cycleback.models.base import Base, InputKind
 from cycleback.models.embedder import Embedder
 
 TrainBase = Literal["all", "bn", "frozen"]
@@ -60,16 +63,31 @@ class Encoder(nn.Module):
         return self.embedder.embedding_size
 
     @property
+    def input_kind(self) -> InputKind:
+        """What a frame is: "images" or "vectors"."""
+        return self.base.input_kind
+
+    @property
     def device(self) -> torch.device:
         """Where it runs."""
-        return next(self.base.parameters()).device
+        return next(chain(self.parameters(), self.buffers())).device
 
-    def features(self, images: Tensor) -> Tensor:
-        """Images (N, 3, H, W), uint8 or float in [0, 1], to features (N, F, h, w)."""
-        if images.ndim != 4 or images.shape[1] != 3:
-            raise ValueError(f"images must be (N, 3, H, W), got {tuple(images.shape)}")
-        features: Tensor = self.base(to_unit_range(images))
+    def features(self, frames: Tensor) -> Tensor:
+        """Frames to features (N, F, h, w).
+
+        Args:
+            frames: images (N, 3, H, W), uint8 or float in [0, 1]; or float vectors (N, V), of a video that
+                went through `base.prepare`.
+        """
+        if frames.ndim != self._frame_axes + 1 or frames.shape[1] != self.base.in_channels:
+            shape = f"(N, {self.base.frame_shape})"
+            raise ValueError(f"{self.input_kind} must be {shape}, got {tuple(frames.shape)}")
+        features: Tensor = self.base(self.base.as_float(frames))
         return features
+
+    @property
+    def _frame_axes(self) -> int:
+        return 3 if self.input_kind == "images" else 1
 
     def embed(self, features: Tensor) -> Tensor:
         """Features (B, T, C, F, h, w) to embeddings (B, T, D)."""
@@ -80,16 +98,18 @@ class Encoder(nn.Module):
         embeddings: Tensor = self.embedder(features)
         return embeddings
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Images (B, T, C, 3, H, W), uint8 or float in [0, 1], to embeddings (B, T, D).
+    def forward(self, frames: Tensor) -> Tensor:
+        """Frames (B, T, C, ...), as `features` takes them, to embeddings (B, T, D).
 
         In training mode BatchNorm takes its statistics over all B * T * C frames, so each embedding then
-        depends on the whole batch; in evaluation mode it depends on its own C frames only.
+        depends on the whole batch; in evaluation mode it depends on its own video only, and with context
+        frames (all embedders but the recurrent one) on its own C frames only.
         """
-        if images.ndim != 6 or tuple(images.shape[2:4]) != (self.context_frames, 3):
-            shape = f"(B, T, C={self.context_frames}, 3, H, W)"
-            raise ValueError(f"images must be {shape}, got {tuple(images.shape)}")
-        return self.embed(torch.unflatten(self.features(images.flatten(0, 2)), 0, images.shape[:3]))
+        expected = (self.context_frames, self.base.in_channels)
+        if frames.ndim != self._frame_axes + 3 or tuple(frames.shape[2:4]) != expected:
+            shape = f"(B, T, C={self.context_frames}, {self.base.frame_shape})"
+            raise ValueError(f"{self.input_kind} must be {shape}, got {tuple(frames.shape)}")
+        return self.embed(torch.unflatten(self.features(frames.flatten(0, 2)), 0, frames.shape[:3]))
 
     def embed_sequence(self, features: Tensor, *, chunk_frames: int = 64) -> Tensor:
         """A whole video: features (N, F, h, w) to embeddings (N, D), in evaluation mode and without gradient.
@@ -126,10 +146,13 @@ def freeze(encoder: Encoder, train_base: TrainBase) -> None:
     """
     if train_base not in get_args(TrainBase):
         raise ValueError(f"train_base must be one of {get_args(TrainBase)}, got {train_base!r}")
+    norms = [module for module in encoder.base.modules() if isinstance(module, _BatchNorm)]
+    if train_base == "bn" and not norms:
+        name = type(encoder.base).__name__
+        raise ValueError(f"train_base 'bn' needs BatchNorm layers, {name} has none: use 'frozen' or 'all'")
     encoder.train_base = train_base
     encoder.base.requires_grad_(train_base == "all")
     if train_base == "bn":
-        for module in encoder.base.modules():
-            if isinstance(module, _BatchNorm):
-                module.requires_grad_(True)
+        for norm in norms:
+            norm.requires_grad_(True)
     encoder.train(encoder.training)

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cycleback.models.base import Base, ConvNorm, same_padding, to_unit_range
+from cycleback.models.base import Base, ConvNorm, SameConv2d, same_padding
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -42,11 +42,18 @@ class FusedConv(nn.Module):
         self.bias = (norm.bias - norm.running_mean * scale).detach().to(dtype)  # (O,)
         self.dtype, self.stride, self.groups = dtype, [conv.stride[0]] * 2, conv.groups
         self.size = conv.kernel_size[0]
+        self.zeros = None if isinstance(conv, SameConv2d) else int(conv.padding[0])
         self.activation = source.activation
         self.is_fused = (
             has_fused_convolution(self.kernel.device) and type(self.activation) in FUSED_ACTIVATIONS
         )
         self.planned_for: tuple[int, int] | None = None
+
+    def padding_along(self, size: int) -> tuple[int, int]:
+        """Zeros before and after an axis of `size` steps."""
+        if self.zeros is None:
+            return same_padding(size, self.size, self.stride[0])
+        return self.zeros, self.zeros
 
     def plan(self, input: Tensor) -> None:
         """Choose weight and padding for grids of this height and width, laid out as oneDNN wants them.
@@ -54,8 +61,8 @@ class FusedConv(nn.Module):
         "SAME" padding may need one zero more after than before. A zero row in front of the kernel gives the
         same sums with equal padding, which saves a padded copy of the input.
         """
-        before_h, after_h = same_padding(input.shape[-2], self.size, self.stride[0])
-        before_w, after_w = same_padding(input.shape[-1], self.size, self.stride[0])
+        before_h, after_h = self.padding_along(input.shape[-2])
+        before_w, after_w = self.padding_along(input.shape[-1])
         weight = F.pad(self.kernel, (after_w - before_w, 0, after_h - before_h, 0)).to(self.dtype)
         weight = weight.contiguous(memory_format=torch.channels_last)
         self.padding = [after_h, after_w]
@@ -66,7 +73,7 @@ class FusedConv(nn.Module):
         self.weight, self.planned_for = weight, (input.shape[-2], input.shape[-1])
 
     def forward(self, input: Tensor) -> Tensor:
-        """Grid (N, I, H, W) to (N, O, ceil(H / stride), ceil(W / stride))."""
+        """Grid (N, I, H, W) to (N, O, h, w), with the padding of the `ConvNorm` it was made of."""
         input = input.to(self.dtype)
         if self.planned_for != (input.shape[-2], input.shape[-1]):
             self.plan(input)
@@ -87,19 +94,24 @@ class FastBase(nn.Module):
         super().__init__()
         self.network, self.precision = network, precision
         self.channels, self.stride = network.channels, network.stride
+        is_fused = any(isinstance(module, FusedConv) for module in network.modules())
+        self.is_autocast = precision == "bfloat16" and not is_fused
 
     @torch.no_grad()
-    def forward(self, images: Tensor) -> Tensor:
-        """Images (N, 3, H, W), uint8 or float in [0, 1], to features (N, F, h, w) float32."""
-        group = max(len(images), 1)
-        if images.device.type == "cpu":
-            group = max(PIXELS_PER_PASS // (images.shape[-2] * images.shape[-1]), 1)
-        starts = range(0, max(len(images), 1), group)
-        return torch.cat([self._features(images[start : start + group]) for start in starts])
+    def forward(self, frames: Tensor) -> Tensor:
+        """Frames, as `Encoder.features` takes them, to features (N, F, h, w) float32."""
+        group = max(len(frames), 1)
+        if frames.ndim == 4 and frames.device.type == "cpu":
+            group = max(PIXELS_PER_PASS // (frames.shape[-2] * frames.shape[-1]), 1)
+        starts = range(0, max(len(frames), 1), group)
+        return torch.cat([self._features(frames[start : start + group]) for start in starts])
 
-    def _features(self, images: Tensor) -> Tensor:
-        prepared = to_unit_range(images).contiguous(memory_format=torch.channels_last)
-        features: Tensor = self.network(prepared)
+    def _features(self, frames: Tensor) -> Tensor:
+        prepared = self.network.as_float(frames)
+        if frames.ndim == 4:
+            prepared = prepared.contiguous(memory_format=torch.channels_last)
+        with torch.autocast(frames.device.type, torch.bfloat16, enabled=self.is_autocast):
+            features: Tensor = self.network(prepared)
         return features.to(torch.float32).contiguous()
 
 
@@ -107,7 +119,8 @@ def fast_inference(base: Base, *, precision: Precision = "float32") -> FastBase:
     """A frozen, fast copy of `base` in evaluation mode; later changes of `base` do not reach it.
 
     Args:
-        base: a base built of `ConvNorm`, on the device where it will run.
+        base: on the device where it will run. One built of `ConvNorm` gains most; networks of other libraries
+            and bases without weights work, too.
         precision: "float32" gives the values of `base` up to rounding. "bfloat16" is up to twice as fast on
             processors with bfloat16 arithmetic, and for the pretrained base about 2 % off (root mean square);
             the parts named in `base.float32_parts` stay in float32.

@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cycleback.models.embedder import Embedder
+from cycleback.models.embedder import ContextEmbedder
 
 
-class PooledEmbedder(Embedder):
+class PooledEmbedder(ContextEmbedder):
     """Means of the features over the cells of a coarse grid; no context frames.
 
     What differs between two untrained videos is mostly the scene, so by default each video's embeddings are

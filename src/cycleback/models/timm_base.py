@@ -1,0 +1,103 @@
+"""Any image network of the `timm` library as a base.
+
+Shapes: N images, H W pixels, F feature channels, h w grid.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Self
+
+from torch import Tensor, nn
+
+from cycleback.errors import CheckpointError, MissingDependencyError
+from cycleback.models.adopted import AdoptedBase
+from cycleback.models.preprocessing import Preprocessing
+
+ANY_SIZE: tuple[
+    dict[str, bool], ...
+] = (  # how the families of networks are told to take pictures of any size
+    {"strict_img_size": False},
+    {"dynamic_img_size": True, "dynamic_img_pad": True},
+    {},
+)
+
+
+class TimmBase(AdoptedBase):
+    """A network by its name in timm, cut off after a stage, with its own weights and pixel scale."""
+
+    def __init__(self, *, model: str, stage: int = -1, weights: str | Path | None = "pretrained") -> None:
+        """Build the network.
+
+        Args:
+            model: timm's name, such as "resnet18.a1_in1k" (`timm.list_models("*", pretrained=True)`).
+            stage: which of the network's stages gives the features; -1 is the last, -2 often has stride 16.
+            weights: "pretrained" (from the hub or its folder on this machine), the path of a file with timm's
+                names, or None for random first values.
+        """
+        super().__init__()
+        network = _create(_timm(), model, stage=stage, weights=weights)
+        pixels: Mapping[str, Any] = network.pretrained_cfg  # type: ignore[assignment]
+        self._adopt(network, Preprocessing.from_dict({"scale": 1.0, **pixels}))
+        self.model, self.stage = model, stage
+        info: Any = network.feature_info
+        (self.channels,), (stride,) = info.channels(), info.reduction()
+        self._settle(patch_pixels=stride, image_pixels=pixels["input_size"][-1])
+
+    @property
+    def traits(self) -> dict[str, object]:
+        """What changes the features besides the weights."""
+        return {"model": self.model.partition(".")[0], "stage": self.stage, **super().traits}
+
+    @classmethod
+    def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:
+        """The same network with weights yet to be filled."""
+        return cls(**{**options, "weights": None})
+
+    def grid(self, images: Tensor) -> Tensor:
+        """Normalised images (N, 3, H, W) to features (N, F, h, w)."""
+        output: Tensor = self.network(images)[0]
+        return output if output.shape[1] == self.channels else output.movedim(-1, 1)  # some put F last
+
+
+def _timm() -> ModuleType:
+    try:
+        return import_module("timm")
+    except ImportError as error:
+        raise MissingDependencyError("a base of the timm library needs timm: pip install timm") from error
+    except RuntimeError as error:  # torchvision, which timm imports, was built for another torch
+        reason = str(error).splitlines()[0]
+        raise MissingDependencyError(f"timm needs a torchvision that fits this torch: {reason}") from error
+
+
+def _create(library: ModuleType, model: str, *, stage: int, weights: str | Path | None) -> nn.Module:
+    options: dict[str, Any] = {"features_only": True, "out_indices": (stage,)}
+    options["pretrained"] = weights is not None
+    if weights is not None and weights != "pretrained":
+        if not Path(weights).is_file():
+            raise CheckpointError(f"there is no file of weights {weights}.")
+        options["pretrained_cfg_overlay"] = {"file": str(weights)}
+    try:
+        return _create_for_any_size(library, model, options)
+    except IndexError as error:
+        raise ValueError(f"{model} has no stage {stage}") from error
+    except OSError as error:
+        reason, advice = str(error).splitlines()[0], "Give the path of its file as weights."
+        raise CheckpointError(f"cannot load the base {model!r} of timm: {reason} {advice}") from error
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise CheckpointError(
+            f"cannot load the base {model!r} of timm: {str(error).splitlines()[0]}"
+        ) from error
+
+
+def _create_for_any_size(library: ModuleType, model: str, options: dict[str, Any]) -> nn.Module:
+    """The network; timm has no way to ask which of `ANY_SIZE` it takes."""
+    refusal = TypeError()
+    for any_size in ANY_SIZE:
+        try:
+            network: nn.Module = library.create_model(model, **options, **any_size)
+            return network
+        except TypeError as error:
+            refusal = error
+    raise refusal
