@@ -5,23 +5,25 @@ RUN/encoder.safetensors   the weights
 RUN/videos.json           which videos were trained on and which were held out
 RUN/state.pt              what resuming needs
 RUN/log.jsonl             loss and cycle-consistency rate, a line every few updates
+RUN/selected.json         with run.select_every: which update the weights are of, and why
+RUN/tensorboard/          with run.tensorboard
 """
 
+import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from cycleback.data import Dataset, FrameCache, FrameStore, VideoRecord, read_dataset, split_dataset
+from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import Progress, embed_records
 from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import CheckpointError, DataError, OutputExistsError
-from cycleback.models import Encoder, load_weights, save_encoder
+from cycleback.losses import CombinedLoss
+from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
 from cycleback.recipe import (
     RECIPE_FILE,
     EncoderSection,
@@ -34,7 +36,21 @@ from cycleback.recipe import (
     recipe_toml,
 )
 from cycleback.selection import named_records
-from cycleback.training import StepReport, Trainer, TrainState
+from cycleback.training import (
+    Arithmetic,
+    BatchMaker,
+    Processes,
+    Selector,
+    StepReport,
+    Trainer,
+    TrainState,
+    joined_processes,
+    mixed_seed,
+)
+from cycleback.training.held_out import held_out_cycle_rate, held_out_records
+from cycleback.training.phases import label_phases
+from cycleback.training.tensorboard import require_tensorboard
+from cycleback.training.videos import load_videos, presentation_times, vectors
 
 VIDEOS_FILE = "videos.json"
 PRETRAINED = "pretrained"
@@ -60,42 +76,124 @@ def train(
     cache: Path | None = None,
     watcher: Watcher | None = None,
 ) -> TrainState:
-    """Learn an encoder from a folder of videos, into a run folder.
+    """Learn an encoder from a folder of videos, into a run folder; under torchrun, with several processes.
 
     Args:
-        dataset: a folder, or what `read_dataset` made of one. Labels are never looked at.
+        dataset: a folder, or what `read_dataset` made of one. Labels are looked at by the supervised loss only.
         output: the run folder; must not exist unless `resume`.
         recipe: all settings; with `resume`, the run folder's own recipe is used.
         cache: where decoded frames and feature maps are kept (default: the user's cache folder).
     """
     watcher, output = watcher or Watcher(), Path(output)
-    dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
-    recipe = _open_run(output, recipe or Recipe(), resume=resume)
-    records = _training_videos(output, dataset, recipe)
-    where = choose_device(device)
+    with joined_processes(choose_device(device)) as processes:
+        with processes.first_alone():  # it makes the folder and decodes; the others then find all there
+            dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
+            recipe = _open_run(
+                output, recipe or Recipe(), dataset=dataset, resume=resume or not processes.is_first
+            )
+            job = _prepare(output, recipe, dataset, cache=cache, watcher=watcher, device=processes.device)
+        return _learn(output, recipe, job, processes=processes, on_step=watcher.on_step)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What there is to learn from, and what learns."""
+
+    encoder: Encoder
+    loss: CombinedLoss
+    batches: BatchMaker
+    names: list[str]
+    selector: Selector | None
+
+
+def _prepare(
+    output: Path,
+    recipe: Recipe,
+    dataset: Dataset,
+    *,
+    cache: Path | None,
+    watcher: Watcher,
+    device: torch.device,
+) -> _Job:
+    """Build the encoder and the loss, and bring the videos into the form it trains on."""
+    records = _run_records(output, dataset, "train")
     torch.manual_seed(recipe.run.seed)
-    encoder = build_encoder(recipe).to(where)
-    loss = build_loss(recipe).to(where)
-    videos = _load_videos(recipe, records, encoder=encoder, cache=cache, device=where, watcher=watcher)
+    encoder = build_encoder(recipe).to(device)
+    frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
+    if isinstance(encoder.base, VectorBase):
+        encoder.base.fit(vectors(record).to(device) for record in records)
+    videos = load_videos(
+        encoder,
+        records,
+        frames=frames,
+        device=device,
+        on_frames=watcher.on_frames,
+        on_features=watcher.on_features,
+    )
+    labels = None
+    if recipe.loss.weights.get("supervised", 0) > 0:
+        times = {record.name: presentation_times(record, frames) for record in records}
+        labels = label_phases(records, times, batch_size=recipe.optimizer.batch_size)
+    torch.manual_seed(mixed_seed(recipe.run.seed, 1))  # first weights of the loss: whatever came before
+    loss = build_loss(
+        recipe, embedding_size=encoder.embedding_size, num_phases=labels.num_phases if labels else 0
+    )
+    batches = build_batches(recipe, videos, [record.action for record in records], encoder=encoder)
+    batches = dataclasses.replace(batches, phases=labels.videos if labels else None)
+    selector = _selector(output, recipe, dataset, encoder=encoder, frames=frames)
+    return _Job(encoder, loss.to(device), batches, [record.name for record in records], selector)
+
+
+def _selector(
+    output: Path, recipe: Recipe, dataset: Dataset, *, encoder: Encoder, frames: FrameCache
+) -> Selector | None:
+    """Looks at the held-out videos while training, if the recipe says so."""
+    if not recipe.run.select_every:
+        return None
+    records = held_out_records(_run_records(output, dataset, "held_out"))
+    videos = load_videos(encoder, records, frames=frames, device=encoder.device)
+    actions = [record.action for record in records]
+    return Selector(
+        lambda: held_out_cycle_rate(encoder, videos, actions), recipe.run.select_every, recipe.run.patience
+    )
+
+
+def _learn(
+    output: Path,
+    recipe: Recipe,
+    job: _Job,
+    *,
+    processes: Processes,
+    on_step: Callable[[StepReport], None] | None,
+) -> TrainState:
+    settings, rhythm, encoder = recipe.optimizer, recipe.run, job.encoder
     trainer = Trainer(
         encoder,
-        loss,
-        build_optimizer(recipe, encoder, loss),
-        build_batches(recipe, videos, [record.action for record in records], encoder=encoder),
-        names=[record.name for record in records],
-        num_updates=recipe.optimizer.num_updates,
-        seed=recipe.run.seed,
-        augmentation=None if recipe.caches_features else recipe.augment,
-        clip_norm=recipe.optimizer.clip_norm,
-        schedule=recipe.optimizer.schedule,
-        warmup_updates=recipe.optimizer.warmup_updates,
-        device=where,
+        job.loss,
+        build_optimizer(recipe, encoder, job.loss),
+        dataclasses.replace(job.batches, rank=processes.rank, world_size=processes.world_size),
+        names=job.names,
+        num_updates=settings.num_updates,
+        seed=rhythm.seed,
+        accumulate=settings.accumulate,
+        augmentation=recipe.augment,
+        clip_norm=settings.clip_norm,
+        schedule=settings.schedule,
+        warmup_updates=settings.warmup_updates,
+        step_updates=settings.step_updates,
+        step_factor=settings.step_factor,
+        ema_decay=rhythm.ema_decay,
+        arithmetic=Arithmetic(rhythm.precision, rhythm.channels_last, rhythm.compile, rhythm.deterministic),
+        device=processes.device,
+        processes=processes,
     )
     return trainer.run(
         output,
-        save_every=recipe.run.save_every,
-        log_every=recipe.run.log_every,
-        on_step=watcher.on_step,
+        save_every=rhythm.save_every,
+        log_every=rhythm.log_every,
+        selector=job.selector,
+        tensorboard=rhythm.tensorboard,
+        on_step=on_step,
         on_save=lambda step: save_encoder(output, encoder, vars(recipe.encoder)),
     )
 
@@ -105,7 +203,7 @@ def load_encoder(source: Path | str = PRETRAINED) -> Encoder:
     if str(source) == PRETRAINED:
         return build_encoder(Recipe(encoder=EncoderSection(embedder="pooled"))).eval()
     folder = Path(source)
-    encoder = build_encoder(saved_recipe(folder))
+    encoder = build_encoder(saved_recipe(folder), saved=folder)
     load_weights(folder, encoder)
     return encoder.eval()
 
@@ -156,17 +254,46 @@ def run_split(folder: Path | str) -> dict[str, list[str]]:
     return split
 
 
-def _open_run(output: Path, recipe: Recipe, *, resume: bool) -> Recipe:
-    """Make the folder, or take the recipe of the one that is there."""
+def _open_run(output: Path, recipe: Recipe, *, dataset: Dataset, resume: bool) -> Recipe:
+    """Make the folder with its recipe and its split, or take the recipe of the one that is there."""
     if resume:
         return saved_recipe(output)
     if output.exists() and any(output.iterdir()):
         raise OutputExistsError(
             f"{output} exists. Go on with it by --resume, or give another folder with -o."
         )
+    if recipe.run.tensorboard:
+        require_tensorboard()
+    recipe, split = _complete(recipe, dataset), _split(recipe, dataset)
+    if recipe.run.select_every:
+        held_out_records(list(dataset.subset(split["held_out"]).records))
     output.mkdir(parents=True, exist_ok=True)
     (output / RECIPE_FILE).write_text(recipe_toml(recipe), "utf-8")
+    (output / VIDEOS_FILE).write_text(json.dumps(split, indent=1), "utf-8")
     return recipe
+
+
+def _complete(recipe: Recipe, dataset: Dataset) -> Recipe:
+    """The recipe with what it leaves to the data: how many numbers a frame of a sequence has."""
+    if recipe.encoder.base != "vector" or recipe.encoder.in_features:
+        return recipe
+    width = vectors(dataset.records[0]).shape[1]
+    return dataclasses.replace(recipe, encoder=dataclasses.replace(recipe.encoder, in_features=width))
+
+
+def _split(recipe: Recipe, dataset: Dataset) -> dict[str, list[str]]:
+    """Names of the videos to learn from and to hold out; fixed when the run begins and kept with it."""
+    action = recipe.data.action
+    records = [record for record in dataset.records if action in ("", record.action)]
+    if not records:
+        known = ", ".join(name for name in dataset.actions if name) or "none"
+        raise DataError(f"{dataset.root} has no video of data.action {action!r} (actions: {known})")
+    if not dataset.given_split:
+        records = list(split_dataset(tuple(records), recipe.data.held_out, recipe.run.seed))
+    return {
+        "train": [record.name for record in records if record.split == "train"],
+        "held_out": [record.name for record in records if record.split == "val"],
+    }
 
 
 def saved_recipe(folder: Path) -> Recipe:
@@ -178,53 +305,15 @@ def saved_recipe(folder: Path) -> Recipe:
     return load_recipe(folder / RECIPE_FILE)
 
 
-def _training_videos(output: Path, dataset: Dataset, recipe: Recipe) -> list[VideoRecord]:
-    """The videos to learn from; the split is fixed when the run begins and kept with it."""
-    if not (output / VIDEOS_FILE).exists():
-        records = dataset.records
-        if not dataset.given_split:
-            records = split_dataset(records, recipe.data.held_out, recipe.run.seed)
-        names = {
-            "train": [record.name for record in records if record.split == "train"],
-            "held_out": [record.name for record in records if record.split == "val"],
-        }
-        (output / VIDEOS_FILE).write_text(json.dumps(names, indent=1), "utf-8")
-    wanted = run_split(output)["train"]
+def _run_records(output: Path, dataset: Dataset, part: str) -> list[VideoRecord]:
+    """The videos that a run trains on, or holds out."""
+    wanted = run_split(output)[part]
     missing = sorted(set(wanted) - set(dataset.names))
     if missing:
         raise DataError(
             f"{dataset.root} lacks {missing[0]!r} ({len(missing)} of the {len(wanted)} videos of {output})"
         )
     return list(dataset.subset(wanted).records)
-
-
-def _load_videos(
-    recipe: Recipe,
-    records: Sequence[VideoRecord],
-    *,
-    encoder: Encoder,
-    cache: Path | None,
-    device: torch.device,
-    watcher: Watcher,
-) -> list[Tensor]:
-    """Each video whole: frames (N, H, W, 3) uint8, or feature maps (N, F, h, w) float16 of a frozen base."""
-    frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
-    frames.fill(records, progress=watcher.on_frames)
-    if not recipe.caches_features:
-        store = FrameStore.resident(frames, records, device=device)
-        return [store.frames(record.name) for record in records]
-    features = FeatureCache(frames, encoder.base, device=device)
-    total, done, videos = sum(frames.load(record).num_frames for record in records), 0, []
-
-    def count(frames_done: int) -> None:
-        nonlocal done
-        done += frames_done
-        if watcher.on_features is not None:
-            watcher.on_features(done, total)
-
-    for record in records:
-        videos.append(torch.from_numpy(np.array(features.load(record, on_frames=count))).to(device))
-    return videos
 
 
 def select_part(directory: Path | str, run: Path | str, part: str) -> Dataset | Path:

@@ -16,7 +16,7 @@ def train(
     overrides: Annotated[list[str] | None, typer.Argument(help="Settings, as section.key=value.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Run folder to make.")] = Path("runs/run"),
     recipe: Annotated[
-        Path | None, typer.Option(help="TOML file with settings; see a run's recipe.toml.")
+        str | None, typer.Option(help="Name of a recipe, or a TOML file of your own; see docs/recipes.md.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in the output folder.")

@@ -75,7 +75,7 @@ def run_demo(
     """
     require("matplotlib", extra="plot", purpose="the demo's report")
     started, stages, out = time.monotonic(), stages or Stages(), _fresh(Path(out), overwrite=overwrite)
-    recipe = recipe or load_recipe(Path(__file__).parents[1] / "recipes" / "demo.toml")
+    recipe = recipe or load_recipe("demo")
     recipe = dataclasses.replace(recipe, run=dataclasses.replace(recipe.run, seed=seed))
     write_dataset(out / "videos", videos=videos, seed=seed, level=level, progress=stages.on_render)
     dataset = _with_split(out / "videos", held_out=1 / 6)

@@ -96,7 +96,7 @@ def _embedder_options(section: EncoderSection, base: Base, size: tuple[int, int]
     if section.embedder == "conv":
         options["reduce_channels"] = section.reduce_channels or None
         if section.pooling == "flatten":
-            options["grid"] = tuple(-(-side // base.stride) for side in size)
+            options["grid"] = base.grid_size(*size)
     return options
 
 

@@ -1,7 +1,10 @@
-"""Which frames an update sees: a pure function of (seed, step, rank), so a resumed run misses nothing.
+"""Which frames an update sees: a pure function of (seed, number), so a resumed run misses nothing.
 
-Shapes: B videos, T sampled frames per video, C context frames; `...` is (H, W, 3) for frames, (F, h, w) for
-features.
+Several processes share each batch: process r of W embeds its videos r, r + W, r + 2 W and so on. The batch is
+the same for any number of processes.
+
+Shapes: B videos, b of them embedded by this process, T sampled frames per video, C context frames; `...` is
+(H, W, 3) for frames, (V,) for vectors, (F, h, w) for features.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,26 +24,33 @@ class Batch:
     """Clips of B videos of one action.
 
     Attributes:
-        inputs: (B, T, C, ...), each frame with its context; (B, 2T, C, ...) with positives after anchors.
+        inputs: (b, T, C, ...), each frame with its context; (b, 2T, C, ...) with positives after anchors.
+            With one process b = B; with several, this process's share.
         times: (B, T) frame index / number of frames, in [0, 1).
         videos: B positions in the training set.
         has_positives: whether `inputs` holds T positives after the T anchors.
+        phases: (B, T) int64, -1 where there is no label; None where labels are not used.
+        rows: which of the B videos `inputs` holds; None: all. A process with too few repeats others' videos.
     """
 
     inputs: Tensor
     times: Tensor
     videos: tuple[int, ...]
     has_positives: bool
+    phases: Tensor | None = None
+    rows: tuple[int, ...] | None = None
 
 
 @dataclass
 class BatchMaker:
-    """Draws the batch of any step.
+    """Draws the batch of any number.
 
     Attributes:
         videos: one tensor (N, ...) a video: all its frames, or the feature maps of all its frames.
         actions: the action of each video; a batch holds videos of one action.
         positive_window: farthest positive in frames, or None to draw no positives.
+        phases: (N,) int64 for each video, -1 where a frame has no label; None without labels.
+        rank: which process this is of the `world_size` that share each batch.
     """
 
     videos: Sequence[Tensor]
@@ -53,53 +63,73 @@ class BatchMaker:
     seed: int
     rank: int = 0
     world_size: int = 1
+    phases: Sequence[Tensor] | None = None
     _orders: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)
 
     @property
     def batches_per_epoch(self) -> int:
-        """Updates in which every video is seen at least once."""
+        """Batches in which every video is seen at least once."""
         return len(self._order(0))
 
-    def __call__(self, step: int) -> Batch:
-        """The batch of update `step`."""
-        epoch, position = divmod(step, self.batches_per_epoch)
+    def __call__(self, number: int) -> Batch:
+        """The batch of this number; frames are read for this process's share only."""
+        epoch, position = divmod(number, self.batches_per_epoch)
         videos = self._order(epoch)[position]
-        clips = [self._clip(video, self._generator(step, slot)) for slot, video in enumerate(videos)]
+        drawn = [self._draw(video, self._generator(number, slot)) for slot, video in enumerate(videos)]
+        rows = shared_rows(len(videos), rank=self.rank, world_size=self.world_size)
         return Batch(
-            inputs=torch.stack([inputs for inputs, _ in clips]),
-            times=torch.stack([when for _, when in clips]),
+            inputs=torch.stack([self._clip(videos[row], drawn[row][1]) for row in rows]),
+            times=torch.stack(
+                [times(anchors, len(self.videos[v])) for v, (anchors, _) in zip(videos, drawn, strict=True)]
+            ),
             videos=tuple(videos),
             has_positives=self.positive_window is not None,
+            phases=self._labels(videos, [anchors for anchors, _ in drawn]),
+            rows=rows,
         )
 
-    def _clip(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        frames = self.videos[video]  # (N, ...)
-        indices = self.sample(len(frames), generator)  # (T,)
-        chosen = indices
-        if self.positive_window is not None:
-            near = positives(
-                indices, window=self.positive_window, num_frames=len(frames), generator=generator
-            )
-            chosen = torch.cat([indices, near])  # (2T,)
-        rows = context_indices(chosen, context_frames=self.context_frames, context_stride=self.context_stride)
-        return frames[rows.to(frames.device)], times(indices, len(frames))
+    def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Indices (T,) of the anchors, and of all frames wanted: (T,), or (2T,) with positives."""
+        num_frames = len(self.videos[video])
+        anchors = self.sample(num_frames, generator)
+        if self.positive_window is None:
+            return anchors, anchors
+        near = positives(anchors, window=self.positive_window, num_frames=num_frames, generator=generator)
+        return anchors, torch.cat([anchors, near])
 
-    def _generator(self, step: int, slot: int) -> torch.Generator:
-        return torch.Generator().manual_seed(mixed_seed(self.seed, step, self.rank, slot))
+    def _clip(self, video: int, indices: Tensor) -> Tensor:
+        """Frames (T or 2T, C, ...)."""
+        frames = self.videos[video]  # (N, ...)
+        rows = context_indices(
+            indices, context_frames=self.context_frames, context_stride=self.context_stride
+        )
+        return frames[rows.to(frames.device)]
+
+    def _labels(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> Tensor | None:
+        if self.phases is None:
+            return None
+        return torch.stack(
+            [self.phases[video][indices] for video, indices in zip(videos, anchors, strict=True)]
+        )
+
+    def _generator(self, number: int, slot: int) -> torch.Generator:
+        return torch.Generator().manual_seed(mixed_seed(self.seed, number, 0, slot))
 
     def _order(self, epoch: int) -> list[list[int]]:
         if epoch not in self._orders:
-            self._orders = {
-                epoch: batch_order(
-                    self.actions,
-                    batch_size=self.batch_size,
-                    seed=self.seed,
-                    epoch=epoch,
-                    rank=self.rank,
-                    world_size=self.world_size,
-                )
-            }
+            order = batch_order(self.actions, batch_size=self.batch_size, seed=self.seed, epoch=epoch)
+            self._orders = {epoch: order}
         return self._orders[epoch]
+
+
+def shared_rows(count: int, *, rank: int, world_size: int) -> tuple[int, ...]:
+    """The rows of a batch of `count` that a process embeds: `rank`, `rank + world_size` and so on.
+
+    Every process gets equally many. Past the end it goes round to the first rows again; these repeats are
+    dropped when the embeddings are put together.
+    """
+    each = -(-count // world_size)
+    return tuple((rank + turn * world_size) % count for turn in range(each))
 
 
 def mixed_seed(*parts: int) -> int:

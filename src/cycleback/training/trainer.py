@@ -1,14 +1,13 @@
 """The training loop, readable top to bottom.
 
-One update: learning rate → batch → forward → loss → backward → clip → step → log → save.
+One update: learning rate → batch → forward → loss → backward → clip → step → log → look → save.
 """
 
+import dataclasses
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,46 +15,39 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from cycleback.alignment import cycle_consistency_rate
-from cycleback.data import AugmentSettings, augment, draw_augmentation
+from cycleback.data import AugmentSettings
 from cycleback.errors import TrainingError
-from cycleback.losses import CombinedLoss
+from cycleback.losses import CombinedLoss, LossParts
 from cycleback.models import Encoder
 from cycleback.training.batches import Batch, mixed_seed
-from cycleback.training.log import JsonlLog
+from cycleback.training.distributed import Processes
+from cycleback.training.ema import WeightAverage
+from cycleback.training.failures import explained, saving
+from cycleback.training.images import augmented_images
+from cycleback.training.interrupt import stop_on_interrupt
+from cycleback.training.log import RunLog
+from cycleback.training.precision import Arithmetic, Forward, deterministic
+from cycleback.training.report import StepReport
 from cycleback.training.schedule import Schedule, learning_rate_factor
-from cycleback.training.state import TrainState, load_state, save_state
+from cycleback.training.selection import Selector, better_of, write_selected
+from cycleback.training.state import Resumable, TrainState, load_state, save_state
 
-
-@dataclass(frozen=True)
-class StepReport:
-    """What one update did.
-
-    Attributes:
-        embeddings: (B, T, D) of the batch, before the update.
-    """
-
-    step: int
-    loss: float
-    parts: Mapping[str, float]
-    gradient_norm: float
-    learning_rate: float
-    embeddings: Tensor
-
-    @cached_property
-    def cycle_rate(self) -> float:
-        """Share of frames that cycle back to within one sampled frame; worked out when asked for."""
-        return cycle_consistency_rate(list(self.embeddings.float().cpu().numpy()))
+LOSS_STREAM, AUGMENT_STREAM = 1, 2  # keep the random numbers of a step apart
 
 
 @dataclass
 class Trainer:
-    """Trains an encoder on batches that are a function of the step.
+    """Trains an encoder on batches that are a function of their number.
 
     Attributes:
-        batches: step -> Batch; its inputs are frames (B, T, C, H, W, 3) uint8 or features (B, T, C, F, h, w).
+        batches: number -> Batch; its inputs are frames (B, T, C, H, W, 3) uint8, vectors (B, T, C, V) or
+            features (B, T, C, F, h, w).
         names: names of the training videos, for messages.
-        augmentation: None for feature inputs, which cannot be augmented.
+        accumulate: batches of an update; their losses are averaged.
+        augmentation: None for inputs that are not pictures, which cannot be augmented.
+        clip_norm: longest gradient; None or 0: any.
+        ema_decay: of the running average of the weights, which is then what is saved; 0: none.
+        processes: those that train together; `batches` must share each batch among them.
     """
 
     encoder: Encoder
@@ -65,11 +57,17 @@ class Trainer:
     names: Sequence[str]
     num_updates: int
     seed: int = 0
+    accumulate: int = 1
     augmentation: AugmentSettings | None = None
     clip_norm: float | None = None
     schedule: Schedule = "constant"
     warmup_updates: int = 0
+    step_updates: Sequence[int] = ()
+    step_factor: float = 0.1
+    ema_decay: float = 0.0
+    arithmetic: Arithmetic = field(default_factory=Arithmetic)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    processes: Processes = field(default_factory=Processes)
 
     def run(
         self,
@@ -77,123 +75,197 @@ class Trainer:
         *,
         save_every: int = 100,
         log_every: int = 10,
+        selector: Selector | None = None,
+        tensorboard: bool = False,
         on_step: Callable[[StepReport], None] | None = None,
         on_save: Callable[[int], object] | None = None,
     ) -> TrainState:
-        """Train to `num_updates` from where `folder` says the run is; Ctrl-C saves, then stops."""
-        parts = {"encoder": self.encoder, "loss": self.loss, "optimizer": self.optimizer}
-        state = load_state(folder, **parts, device=self.device)  # type: ignore[arg-type]
-        log = JsonlLog(folder, resume_step=state.step)
-        started = time.monotonic() - state.seconds
-        with _stop_on_interrupt() as interrupted:
-            while state.step < self.num_updates and not interrupted():
-                report = self.update(state.step)
-                state = TrainState(step=state.step + 1, seconds=time.monotonic() - started)
+        """Train to `num_updates` from where `folder` says the run is; Ctrl-C saves, then stops.
+
+        Args:
+            folder: the run folder, which all processes can read. Only the first one writes there.
+            save_every: updates between saves.
+            log_every: updates between lines of the log.
+            selector: keeps the weights that are best on held-out videos; None: keeps the last.
+            tensorboard: write the log for TensorBoard, too.
+            on_step: called after each update.
+            on_save: called with the step when the encoder holds the weights to keep.
+        """
+        state = load_state(folder, self._resumable, device=self.device)
+        self.processes.share(self.encoder, self.loss)
+        started, is_first = time.monotonic() - state.seconds, self.processes.is_first
+        with (
+            RunLog(folder if is_first else None, resume_step=state.step, tensorboard=tensorboard) as log,
+            deterministic(self.arithmetic.deterministic),
+            stop_on_interrupt() as interrupted,
+        ):
+            is_done = selector is not None and selector.is_done(state.selected)
+            is_stopped = self.processes.any(interrupted())
+            while state.step < self.num_updates and not is_done and not is_stopped:
+                with explained(state.step, self.device):
+                    report = self.update(state.step)
+                state = dataclasses.replace(state, step=state.step + 1, seconds=time.monotonic() - started)
                 is_last = state.step == self.num_updates
-                if is_last or state.step % log_every == 0:
-                    log.write(_record(report, state))
-                if is_last or interrupted() or state.step % save_every == 0:
-                    save_state(folder, state, **parts)  # type: ignore[arg-type]
-                    if on_save is not None:
-                        on_save(state.step)
-                if on_step is not None:
+                if is_first and (is_last or state.step % log_every == 0):
+                    log.write(report.to_record(seconds=state.seconds), report)
+                if is_first and on_step is not None:
                     on_step(report)
-        return state
+                is_stopped = self.processes.any(interrupted())
+                looked = selector is not None and (is_last or state.step % selector.every == 0)
+                if selector is not None and looked:
+                    state = self._look(folder, state, selector, log=log, on_save=on_save)
+                    is_done = selector.is_done(state.selected)
+                if is_last or is_stopped or looked or state.step % save_every == 0:
+                    self._save(folder, state, on_save=on_save)
+        return dataclasses.replace(state, stopped_early=is_done and state.step < self.num_updates)
 
     def update(self, step: int) -> StepReport:
         """One optimizer update; all that is random in it is a function of (seed, step)."""
-        torch.manual_seed(mixed_seed(self.seed, step))
         rate = self._set_learning_rate(step)
-        batch = self.batches(step)
         self.encoder.train()
-        embeddings, near = self._embed(batch)
-        parts = self.loss.parts(embeddings, times=batch.times.to(self.device), positives=near)
-        self._require_finite(step, parts.total, parts.parts, batch)
         self.optimizer.zero_grad(set_to_none=True)
-        parts.total.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self._parameters(), self.clip_norm or math.inf)
-        self._require_finite(step, norm, parts.parts, batch)
+        losses: list[LossParts] = []
+        batches: list[Batch] = []
+        for number in range(step * self.accumulate, (step + 1) * self.accumulate):
+            batches.append(self.batches(number))
+            embeddings, parts = self._forward_backward(number, batches[-1])
+            losses.append(parts)
+        self.processes.average_gradients(self._parameters)
+        norm = nn.utils.clip_grad_norm_(self._parameters, self.clip_norm or math.inf)
+        self._require_finite(step, norm, losses, batches)
         self.optimizer.step()
+        if self._average is not None:
+            self._average.update(step)
         return StepReport(
             step=step + 1,
-            loss=float(parts.total.detach()),
-            parts={name: float(value.detach()) for name, value in parts.parts.items()},
+            loss=_mean([parts.total for parts in losses]),
+            parts={name: _mean([parts.parts[name] for parts in losses]) for name in losses[0].parts},
             gradient_norm=float(norm),
             learning_rate=rate,
-            embeddings=embeddings.detach(),
+            embeddings=embeddings,
         )
 
-    def _embed(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    def _forward_backward(self, number: int, batch: Batch) -> tuple[Tensor, LossParts]:
+        """Embed, compute the loss over the whole batch, add to the gradients; embeddings (B, T, D)."""
+        rank = (self.processes.rank,) if self.processes.rank else ()  # each process has its own dropout
+        torch.manual_seed(mixed_seed(self.seed, number, *rank))
+        embeddings, near = self._embed(number, batch)
+        seed = mixed_seed(self.seed, number, LOSS_STREAM, 0)
+        torch.manual_seed(seed)  # of dropout in a loss, the same for all processes
+        parts = self.loss.parts(
+            embeddings,
+            times=batch.times.to(self.device),
+            positives=near,
+            phases=None if batch.phases is None else batch.phases.to(self.device),
+            generator=torch.Generator().manual_seed(seed),
+        )
+        (parts.total / self.accumulate).backward()  # type: ignore[no-untyped-call]
+        values = {name: value.detach() for name, value in parts.parts.items()}
+        return embeddings.detach(), LossParts(parts.total.detach(), values)
+
+    def _embed(self, number: int, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Embeddings (B, T, D) of the anchors, and those of the positives where the batch has them."""
         inputs = batch.inputs.to(self.device, non_blocking=True)
-        if inputs.dtype == torch.uint8:
-            embeddings = self.encoder(self._images(inputs))
+        are_features = inputs.is_floating_point() and inputs.ndim == 6
+        if inputs.is_floating_point():
+            inputs = inputs.float()
         else:
-            embeddings = self.encoder.embed(inputs.float())
+            seed = mixed_seed(self.seed, number, AUGMENT_STREAM, 0)
+            inputs = augmented_images(inputs, batch, settings=self.augmentation, seed=seed)
+        embeddings = self._forward(inputs, are_features=are_features)
+        embeddings = self.processes.gather(embeddings, len(batch.videos))
         if not batch.has_positives:
             return embeddings, None
         anchors, near = embeddings.chunk(2, dim=1)
         return anchors, near
 
-    def _images(self, frames: Tensor) -> Tensor:
-        """Frames (B, T, C, H, W, 3) uint8 as augmented images (B, T, C, 3, H, W) in [0, 1]."""
-        images = frames.movedim(-1, -3).float() / 255
-        if self.augmentation is None:
-            return images
-        generator = torch.Generator().manual_seed(int(torch.randint(2**62, ()).item()))
-        draw = draw_augmentation(len(images), settings=self.augmentation, generator=generator)
-        return augment(images, draw)
+    def _look(
+        self,
+        folder: Path,
+        state: TrainState,
+        selector: Selector,
+        *,
+        log: RunLog,
+        on_save: Callable[[int], object] | None,
+    ) -> TrainState:
+        """Measure the held-out videos; keep the weights if they are the best so far."""
+        rate = 0.0
+        if self.processes.is_first:
+            with self._kept_weights():
+                self.encoder.eval()
+                rate = selector.measure()
+        rate = self.processes.from_first(rate)
+        if not math.isfinite(rate):
+            raise TrainingError(f"held-out cycle rate is {rate} at update {state.step}. Check the videos.")
+        selected = better_of(state.selected, step=state.step, rate=rate)
+        if self.processes.is_first:
+            log.write({"step": state.step, "held_out_cycle_rate": rate})
+            with saving(folder), self._kept_weights():
+                if selected.step == state.step and on_save is not None:
+                    on_save(state.step)
+                write_selected(folder, selected)
+        return dataclasses.replace(state, selected=selected)
+
+    def _save(self, folder: Path, state: TrainState, *, on_save: Callable[[int], object] | None) -> None:
+        """Write the state, and the encoder unless better weights are kept."""
+        if not self.processes.is_first:
+            return
+        save_state(folder, state, self._resumable)
+        if state.selected is None and on_save is not None:
+            with saving(folder), self._kept_weights():
+                on_save(state.step)
+
+    def _kept_weights(self) -> AbstractContextManager[None]:
+        """The encoder holds the weights that are worth keeping: their average, where there is one."""
+        return nullcontext() if self._average is None else self._average.in_use()
 
     def _set_learning_rate(self, step: int) -> float:
         factor = learning_rate_factor(
-            step, num_updates=self.num_updates, warmup_updates=self.warmup_updates, schedule=self.schedule
+            step,
+            num_updates=self.num_updates,
+            warmup_updates=self.warmup_updates,
+            schedule=self.schedule,
+            step_updates=self.step_updates,
+            step_factor=self.step_factor,
         )
         for group in self.optimizer.param_groups:
             group["lr"] = group.setdefault("base_lr", group["lr"]) * factor
         return float(self.optimizer.param_groups[0]["lr"])
 
+    @cached_property
+    def _forward(self) -> Forward:
+        return Forward(self.encoder, self.arithmetic)
+
+    @cached_property
+    def _average(self) -> WeightAverage | None:
+        return WeightAverage(self.encoder, self.ema_decay) if self.ema_decay else None
+
+    @property
+    def _resumable(self) -> dict[str, Resumable]:
+        parts: dict[str, Resumable] = {
+            "encoder": self.encoder,
+            "loss": self.loss,
+            "optimizer": self.optimizer,
+        }
+        return parts if self._average is None else {**parts, "ema": self._average}
+
+    @property
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
 
-    def _require_finite(self, step: int, value: Tensor, parts: Mapping[str, Tensor], batch: Batch) -> None:
-        if torch.isfinite(value):
+    def _require_finite(
+        self, step: int, norm: Tensor, losses: Sequence[LossParts], batches: Sequence[Batch]
+    ) -> None:
+        if torch.isfinite(torch.stack([norm.detach(), *(parts.total for parts in losses)])).all():
             return
-        terms = ", ".join(f"{name} {float(part.detach()):g}" for name, part in parts.items())
-        videos = ", ".join(self.names[video] for video in batch.videos)
+        broken = next((i for i, parts in enumerate(losses) if not torch.isfinite(parts.total)), -1)
+        terms = ", ".join(f"{name} {float(part):g}" for name, part in losses[broken].parts.items())
+        videos = ", ".join(self.names[video] for video in batches[broken].videos)
         raise TrainingError(
             f"loss or gradient is not finite at update {step + 1} ({terms}; videos: {videos}). "
             "Lower optimizer.learning_rate or set optimizer.clip_norm; the last saved state is whole."
         )
 
 
-def _record(report: StepReport, state: TrainState) -> dict[str, object]:
-    parts = {f"loss/{name}": value for name, value in report.parts.items()}
-    return {
-        "step": report.step,
-        "loss": report.loss,
-        **parts,
-        "cycle_rate": report.cycle_rate,
-        "gradient_norm": report.gradient_norm,
-        "learning_rate": report.learning_rate,
-        "seconds": round(state.seconds, 3),
-    }
-
-
-@contextmanager
-def _stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a request to stop after the update at hand; the second one stops at once."""
-    requested = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield requested.is_set
-        return
-    previous = signal.getsignal(signal.SIGINT)
-
-    def request(number: int, frame: object) -> None:
-        requested.set()
-        signal.signal(signal.SIGINT, previous)
-
-    signal.signal(signal.SIGINT, request)
-    try:
-        yield requested.is_set
-    finally:
-        signal.signal(signal.SIGINT, previous)
+def _mean(values: Sequence[Tensor]) -> float:
+    return float(torch.stack(list(values)).mean())

@@ -1,0 +1,163 @@
+"""Several processes that train one encoder, under torchrun.
+
+    torchrun --nproc-per-node 8 -m cycleback train VIDEOS -o RUN
+
+Each process embeds its share of the batch. The embeddings are put together on every process, so that each
+computes the loss over all pairs of the whole batch. With W processes and gradient g_r of process r through
+its own embeddings, the whole gradient is sum_r g_r. `gather` multiplies what flows back by W, so that the
+mean over processes is that sum; the weights of a loss see the whole batch on every process, and their mean is
+what it is. So all gradients are averaged, and the update is that of one process with the whole batch.
+
+The exception is BatchNorm in training mode: its statistics are those of the process's own share.
+
+Shapes: W processes, n videos a process, B videos in all, T frames, D embedding size.
+"""
+
+import gc
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from cycleback.errors import TrainingError
+
+TIMEOUT = timedelta(hours=6)  # the others wait while the first process decodes videos
+BUCKET_NUMBERS = 2**24  # gradients sent at a time: 64 MiB in float32
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among those that train together; alone unless said otherwise."""
+
+    rank: int = 0
+    world_size: int = 1
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes files and reports."""
+        return self.rank == 0
+
+    def gather(self, embeddings: Tensor, count: int) -> Tensor:
+        """Embeddings (n, T, D) of this process's rows to those of the whole batch (B = `count`, T, D).
+
+        Row k of process r is row r + k * W of the batch. Rows past the end are repeats and are dropped.
+        """
+        if self.world_size == 1:
+            return embeddings
+        stacked: Tensor = _Gather.apply(embeddings, self)  # type: ignore[no-untyped-call]
+        return stacked.transpose(0, 1).flatten(0, 1)[:count]  # (W, n, T, D) -> (B, T, D)
+
+    def average_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Replace each gradient by its mean over the processes."""
+        if self.world_size == 1:
+            return
+        for bucket in _buckets([p.grad for p in parameters if p.grad is not None]):
+            flat = torch.cat([gradient.reshape(-1) for gradient in bucket])
+            dist.all_reduce(flat)
+            flat /= self.world_size
+            parts = torch.split(flat, [gradient.numel() for gradient in bucket])
+            for gradient, part in zip(bucket, parts, strict=True):
+                gradient.copy_(part.view_as(gradient))
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any process."""
+        if self.world_size == 1:
+            return flag
+        votes = torch.tensor(float(flag), device=self.device)
+        dist.all_reduce(votes, dist.ReduceOp.MAX)
+        return bool(votes.item())
+
+    def from_first(self, value: float) -> float:
+        """The first process's value."""
+        if self.world_size == 1:
+            return value
+        shared = torch.tensor(value, dtype=torch.float64, device=self.device)
+        dist.broadcast(shared, src=0)
+        return float(shared.item())
+
+    def share(self, *modules: nn.Module) -> None:
+        """Give all processes the weights and buffers of the first."""
+        if self.world_size == 1:
+            return
+        for module in modules:
+            for tensor in module.state_dict().values():
+                whole = tensor.contiguous()
+                dist.broadcast(whole, src=0)
+                tensor.copy_(whole)
+
+    @contextmanager
+    def first_alone(self) -> Iterator[None]:
+        """The first process runs the body, then all others do; where it fails, they stop too."""
+        if self.is_first:
+            try:
+                yield
+            except BaseException:
+                self.any(True)
+                raise
+            self.any(False)
+            return
+        if self.any(False):
+            raise TrainingError(f"process {self.rank} stops: the first process failed, see its message")
+        yield
+
+
+class _Gather(torch.autograd.Function):
+    """(n, T, D) of each process to (W, n, T, D) on all; backward, this process's part times W."""
+
+    @staticmethod
+    def forward(context: Any, embeddings: Tensor, processes: Processes) -> Tensor:
+        context.processes = processes
+        parts = [torch.empty_like(embeddings) for _ in range(processes.world_size)]
+        dist.all_gather(parts, embeddings.contiguous())
+        return torch.stack(parts)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        processes = context.processes
+        return gradient[processes.rank] * processes.world_size, None
+
+
+def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+    """The gradients in groups of one type and of at most BUCKET_NUMBERS numbers, or of one tensor."""
+    bucket: list[Tensor] = []
+    for gradient in gradients:
+        total = sum(g.numel() for g in bucket) + gradient.numel()
+        if bucket and (total > BUCKET_NUMBERS or gradient.dtype != bucket[0].dtype):
+            yield bucket
+            bucket = []
+        bucket.append(gradient)
+    if bucket:
+        yield bucket
+
+
+@contextmanager
+def joined_processes(device: torch.device) -> Iterator[Processes]:
+    """The processes that torchrun started, or this one alone.
+
+    Drop models and optimizers before the end of the body: freed after the process group is gone, what they
+    hold of it can abort the process.
+
+    Args:
+        device: "cuda" without a number becomes the GPU of this process's place on its machine.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
+        yield Processes(device=device)
+        return
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(device)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=TIMEOUT)
+    try:
+        yield Processes(dist.get_rank(), dist.get_world_size(), device)
+        dist.barrier()
+    finally:
+        gc.collect()
+        dist.destroy_process_group()

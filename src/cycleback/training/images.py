@@ -1,0 +1,36 @@
+"""Frames as the encoder takes them while training: augmented images.
+
+Shapes: B videos of a batch, b of them here, T frames, C context frames, H W pixels.
+"""
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cycleback.data import Augmentation, AugmentSettings, augment, draw_augmentation
+from cycleback.training.batches import Batch, mixed_seed
+
+
+def augmented_images(frames: Tensor, batch: Batch, *, settings: AugmentSettings | None, seed: int) -> Tensor:
+    """Frames (b, T, C, H, W, 3) uint8 to images (b, T, C, 3, H, W) in [0, 1].
+
+    What is drawn for a video depends on `seed` and its row in the batch, not on which process embeds it; only
+    the pattern of the noise does.
+    """
+    images = frames.movedim(-1, -3).float() / 255
+    if settings is None:
+        return images
+    generator = torch.Generator().manual_seed(seed)
+    draw = draw_augmentation(len(batch.videos), settings=settings, generator=generator)
+    return augment(images, draw if batch.rows is None else rows_of(draw, batch.rows))
+
+
+def rows_of(draw: Augmentation, rows: tuple[int, ...]) -> Augmentation:
+    """The draw of some of the clips, with another pattern of noise for other clips."""
+    values = {f.name: getattr(draw, f.name) for f in dataclasses.fields(draw)}
+    picked: dict[str, Any] = {
+        name: value[list(rows)] for name, value in values.items() if isinstance(value, Tensor)
+    }
+    return dataclasses.replace(draw, **picked, noise_seed=mixed_seed(draw.noise_seed, rows[0]))

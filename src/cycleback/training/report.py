@@ -1,0 +1,48 @@
+"""What one update did.
+
+Shapes: B videos, T sampled frames per video, D embedding size.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import Tensor
+
+from cycleback.alignment import cycle_consistency_rate
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What one update did.
+
+    Attributes:
+        step: updates so far, this one included.
+        loss: mean over the batches of the update.
+        parts: each part of the loss, before its weight; likewise a mean.
+        embeddings: (B, T, D) of the last batch, before the update.
+    """
+
+    step: int
+    loss: float
+    parts: Mapping[str, float]
+    gradient_norm: float
+    learning_rate: float
+    embeddings: Tensor
+
+    @cached_property
+    def cycle_rate(self) -> float:
+        """Share of frames that cycle back to within one sampled frame; worked out when asked for."""
+        return cycle_consistency_rate(list(self.embeddings.float().cpu().numpy()))
+
+    def to_record(self, *, seconds: float) -> dict[str, float]:
+        """The line of the log."""
+        return {
+            "step": self.step,
+            "loss": self.loss,
+            **{f"loss/{name}": value for name, value in self.parts.items()},
+            "cycle_rate": self.cycle_rate,
+            "gradient_norm": self.gradient_norm,
+            "learning_rate": self.learning_rate,
+            "seconds": round(seconds, 3),
+        }
