@@ -9,6 +9,7 @@ Example:
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import tempfile
@@ -81,7 +82,11 @@ def circumstances() -> dict[str, str]:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True
     ).stdout.strip()
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or "cpu"
-    return {"commit": commit or "unknown", "device": device, "torch": torch.__version__}
+    return {
+        "commit": commit or os.environ.get("CYCLEBACK_COMMIT", "unknown"),
+        "device": device,
+        "torch": torch.__version__,
+    }
 
 
 def main() -> None:

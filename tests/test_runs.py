@@ -1,6 +1,10 @@
 """From rendered videos to aligned ones, through the Python API."""
 
 import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +12,20 @@ import pytest
 import torch
 
 import cycleback
-from cycleback.errors import CheckpointError, DataError
-from cycleback.recipe import DataSection, EncoderSection, OptimizerSection, Recipe, RunSection
+from cycleback.alignment import cycle_consistency_rate
+from cycleback.errors import CheckpointError, DataError, TrainingError, UserError
+from cycleback.recipe import (
+    DataSection,
+    EncoderSection,
+    LossSection,
+    OptimizerSection,
+    Recipe,
+    RunSection,
+    recipe_toml,
+)
 from cycleback.runs import run_split, select_part
 from cycleback.synth import write_dataset
-from cycleback.training import read_log
+from cycleback.training import SELECTED_FILE, read_log
 
 SCRATCH = Recipe(
     data=DataSection(frame_size=48, frames_per_video=12),
@@ -106,3 +119,108 @@ def test_a_folder_without_a_run_says_how_to_make_one(tmp_path: Path) -> None:
 def test_an_unknown_part_is_refused(videos: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no part 'test' of a data set: expected all, train or held_out"):
         select_part(videos, tmp_path, "test")
+
+
+def test_the_weights_with_the_best_held_out_rate_are_kept(videos: Path, cache: Path, tmp_path: Path) -> None:
+    run, recipe = (
+        tmp_path / "run",
+        replace(SCRATCH, run=RunSection(log_every=1, select_every=1, ema_decay=0.5)),
+    )
+    state = cycleback.train(videos, run, recipe=recipe, cache=cache)
+    looks = {r["step"]: r["held_out_cycle_rate"] for r in read_log(run) if "held_out_cycle_rate" in r}
+    assert list(looks) == [1, 2, 3]
+    assert state.selected.held_out_cycle_rate == max(looks.values()) == looks[state.selected.step]
+    assert json.loads((run / SELECTED_FILE).read_text())["step"] == state.selected.step
+    held_out = cycleback.embed_videos(run, select_part(videos, run, "held_out"), cache=cache)
+    rate = cycle_consistency_rate([held_out[name] for name in held_out.names])
+    assert rate == pytest.approx(max(looks.values()), abs=0.02)
+
+
+def test_selecting_without_held_out_videos_leaves_nothing_behind(
+    videos: Path, cache: Path, tmp_path: Path
+) -> None:
+    recipe = replace(SCRATCH, data=DataSection(held_out=0.0), run=RunSection(select_every=1))
+    with pytest.raises(TrainingError, match="at least 2 held-out videos of one action, got 0"):
+        cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)
+    assert not (tmp_path / "run").exists()
+
+
+def test_all_losses_train_together_on_labelled_videos(videos: Path, cache: Path, tmp_path: Path) -> None:
+    weights = {"tcc": 1.0, "stochastic_tcc": 0.5, "tcn": 1.0, "sal": 1.0, "supervised": 1.0}
+    optimizer = OptimizerSection(num_updates=2, batch_size=3, accumulate=2, schedule="step")
+    recipe = replace(SCRATCH, loss=LossSection(weights=weights), optimizer=optimizer)
+    cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)
+    assert {f"loss/{name}" for name in weights} <= read_log(tmp_path / "run")[0].keys()
+
+
+def test_one_action_of_several_is_trained_on(videos: Path, cache: Path, tmp_path: Path) -> None:
+    for number in range(6):
+        folder = tmp_path / "videos" / ("pour" if number < 4 else "bowl")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"v{number}.mp4").symlink_to(videos / f"pouring_{number:03d}.mp4")
+    recipe = replace(SCRATCH, data=replace(SCRATCH.data, action="pour"))
+    cycleback.train(tmp_path / "videos", tmp_path / "run", recipe=recipe, cache=cache)
+    names = run_split(tmp_path / "run")
+    assert sorted(names["train"] + names["held_out"]) == [f"pour/v{number}" for number in range(4)]
+    unknown = replace(SCRATCH, data=replace(SCRATCH.data, action="jump"))
+    with pytest.raises(DataError, match=r"no video of data\.action 'jump' \(actions: bowl, pour\)"):
+        cycleback.train(tmp_path / "videos", tmp_path / "other", recipe=unknown, cache=cache)
+
+
+def test_sequences_of_vectors_are_trained_on(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "poses").mkdir()
+    for number in range(5):
+        walk = np.random.default_rng(number).normal(size=(30, 6)).cumsum(axis=0)
+        np.savez(tmp_path / "poses" / f"p{number}.npz", features=walk)
+    encoder = EncoderSection(base="vector", embedder="mlp", fc_channels=(8,), embedding_size=4)
+    recipe = replace(SCRATCH, encoder=encoder, run=RunSection(select_every=2))
+    recipe = replace(recipe, data=DataSection(frames_per_video=8, held_out=0.4))
+    state = cycleback.train(tmp_path / "poses", tmp_path / "run", recipe=recipe, cache=cache)
+    assert state.selected is not None
+    assert cycleback.load_encoder(tmp_path / "run").base.in_features == 6
+
+
+def test_torchrun_trains_with_two_processes(videos: Path, cache: Path, tmp_path: Path) -> None:
+    script = tmp_path / "two.py"
+    script.write_text(
+        "import sys, cycleback\n"
+        "from cycleback.recipe import load_recipe\n"
+        "cycleback.train(sys.argv[1], sys.argv[2], recipe=load_recipe(sys.argv[3]), cache=sys.argv[4])\n"
+    )
+    (tmp_path / "recipe.toml").write_text(recipe_toml(replace(SCRATCH, run=RunSection(select_every=2))))
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    words = [videos, tmp_path / "run", tmp_path / "recipe.toml", cache]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([*launch, script, *map(str, words)], check=True, env=environment, capture_output=True)
+    assert cycleback.load_encoder(tmp_path / "run").frame_size == (48, 48)
+    assert {"selected.json", "state.pt", "log.jsonl"} <= {path.name for path in (tmp_path / "run").iterdir()}
+
+
+def test_a_video_that_vanishes_before_it_is_decoded_is_named(videos: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"v{number}.mp4").write_bytes((videos / f"pouring_{number:03d}.mp4").read_bytes())
+    dataset = cycleback.read_dataset(folder)
+    for path in folder.iterdir():
+        path.unlink()
+    with pytest.raises(UserError, match=r"v\d\.mp4"):
+        cycleback.train(dataset, tmp_path / "run", recipe=SCRATCH, cache=tmp_path / "cache")
+
+
+def test_a_run_killed_while_it_began_is_gone_on_with(videos: Path, cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").write_text(recipe_toml(SCRATCH))
+    assert cycleback.train(videos, tmp_path / "run", resume=True, cache=cache).step == 3
+
+
+def test_a_full_disk_at_the_start_is_one_sentence(
+    videos: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*words: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full_disk)
+    with pytest.raises(CheckpointError, match=r"cannot save the run in .*run: No space left on device"):
+        cycleback.train(videos, tmp_path / "run", recipe=SCRATCH, cache=cache)
+    assert list((tmp_path / "run").iterdir()) == []

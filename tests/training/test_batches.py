@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 
 from cycleback.data import random_sorted
@@ -62,3 +64,27 @@ def test_mixed_seeds_of_near_by_steps_differ() -> None:
     seeds = {mixed_seed(seed, step, slot) for seed in range(5) for step in range(50) for slot in range(4)}
     assert len(seeds) == 1000
     assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_phases_are_those_of_the_sampled_frames() -> None:
+    lengths = [40, 25, 60, 33]
+    make = replace(
+        maker(lengths, window=4), phases=[torch.arange(n) + 1000 * v for v, n in enumerate(lengths)]
+    )
+    batch = make(2)
+    assert batch.phases.dtype == torch.int64
+    assert torch.equal(batch.phases, batch.inputs[:, :6, -1, 0].long())
+
+
+def test_without_labels_there_are_no_phases() -> None:
+    assert maker([40] * 4)(0).phases is None
+
+
+def test_processes_share_the_batch_of_one() -> None:
+    make = replace(maker([40] * 7, window=4), batch_size=3)
+    whole = make(5)
+    for rank, rows in enumerate([(0, 2), (1, 0)]):
+        part = replace(make, rank=rank, world_size=2)(5)
+        assert (part.rows, part.videos) == (rows, whole.videos)
+        assert torch.equal(part.inputs, whole.inputs[list(rows)])
+        assert torch.equal(part.times, whole.times)

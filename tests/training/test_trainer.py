@@ -1,59 +1,119 @@
 import json
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
 
+from cycleback.data import AugmentSettings
 from cycleback.errors import CheckpointError, TrainingError
-from cycleback.training import STATE_FILE, StepReport, Trainer, read_log
+from cycleback.models import Encoder, build_base, build_embedder
+from cycleback.training import STATE_FILE, Arithmetic, Selector, StepReport, Trainer, read_log
+from training.tiny import Killed, all_weights, kill_after, make_batches
+
+EVERYTHING = {
+    "losses": ("tcc", "tcn", "sal", "supervised"),
+    "accumulate": 2,
+    "ema_decay": 0.9,
+    "clip_norm": 1.0,
+    "warmup_updates": 2,
+}
 
 
-def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in trainer.encoder.state_dict().items()}
-
-
-def assert_equal(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
-    assert all(torch.equal(a[name], b[name]) for name in a)
+def assert_equal(a: Trainer, b: Trainer) -> None:
+    first, second = all_weights(a), all_weights(b)
+    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def without_seconds(folder: Path) -> list[dict[str, object]]:
     return [{key: value for key, value in record.items() if key != "seconds"} for record in read_log(folder)]
 
 
-def test_three_then_three_updates_equal_six_bit_for_bit(tmp_path: Path, trainer) -> None:
-    whole, first, second = trainer(6), trainer(6), trainer(6)
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "parts").mkdir()
-    whole.run(tmp_path / "whole", log_every=1)
-
-    def stop_after_three(report: StepReport) -> None:
-        if report.step == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    stopped = first.run(tmp_path / "parts", log_every=1, on_step=stop_after_three, save_every=1)
-    assert stopped.step == 3
-    assert second.run(tmp_path / "parts", log_every=1).step == 6
-    assert_equal(weights(whole), weights(second))
-    assert without_seconds(tmp_path / "whole") == without_seconds(tmp_path / "parts")
+def stop_after_three(report: StepReport) -> None:
+    if report.step == 3:
+        os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_kill_between_saves_repeats_the_lost_updates_exactly(tmp_path: Path, trainer) -> None:
-    whole, killed, resumed = trainer(6), trainer(6), trainer(6)
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "parts").mkdir()
-    whole.run(tmp_path / "whole", log_every=1)
+@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
+def test_three_then_three_updates_equal_six_bit_for_bit(folder, trainer, options: dict) -> None:
+    whole, first, second = (trainer(6, **options) for _ in range(3))
+    whole.run(folder("whole"), log_every=1)
+    parts = folder("parts")
+    assert first.run(parts, log_every=1, on_step=stop_after_three).step == 3
+    assert second.run(parts, log_every=1).step == 6
+    assert_equal(whole, second)
+    assert without_seconds(parts.with_name("whole")) == without_seconds(parts)
+    if whole._average is not None:
+        averages = whole._average.state_dict(), second._average.state_dict()
+        assert all(torch.equal(averages[0][name], averages[1][name]) for name in averages[0])
 
-    def die(report: StepReport) -> None:
-        if report.step == 5:
-            raise SystemExit
 
-    with pytest.raises(SystemExit):
-        killed.run(tmp_path / "parts", save_every=2, log_every=1, on_step=die)
-    resumed.run(tmp_path / "parts", log_every=1)
-    assert_equal(weights(whole), weights(resumed))
-    assert without_seconds(tmp_path / "whole") == without_seconds(tmp_path / "parts")
+def test_a_kill_between_saves_repeats_the_lost_updates_exactly(folder, trainer) -> None:
+    whole, killed, resumed = (trainer(6, **EVERYTHING) for _ in range(3))
+    whole.run(folder("whole"), log_every=1)
+    parts = folder("parts")
+    with pytest.raises(Killed):
+        killed.run(parts, save_every=2, log_every=1, on_step=kill_after(5))
+    resumed.run(parts, log_every=1)
+    assert_equal(whole, resumed)
+    assert without_seconds(parts.with_name("whole")) == without_seconds(parts)
+
+
+def test_a_job_that_is_told_to_end_saves_first(tmp_path: Path, trainer) -> None:
+    def end(report: StepReport) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert trainer(6).run(tmp_path, on_step=end).step == 1
+    assert torch.load(tmp_path / STATE_FILE)["step"] == 1
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_accumulated_batches_give_the_mean_gradient(trainer) -> None:
+    options = {"dropout": 0.0, "batch_norm": False}
+    both = trainer(1, accumulate=2, **options)
+    report = both.update(0)
+    singles, losses = [], []
+    for number in (0, 1):
+        single = trainer(1, **options)
+        single.batches = lambda step, draw=single.batches, number=number: draw(number)
+        losses.append(single.update(0).loss)
+        singles.append([p.grad for p in single.encoder.embedder.parameters()])
+    assert report.loss == pytest.approx(sum(losses) / 2, rel=1e-6)
+    for weight, one, two in zip(both.encoder.embedder.parameters(), *singles, strict=True):
+        torch.testing.assert_close(weight.grad, (one + two) / 2, rtol=1e-4, atol=1e-7)
+
+
+def test_accumulation_must_be_of_something(trainer) -> None:
+    with pytest.raises(ValueError, match="accumulate must be at least 1, got 0"):
+        trainer(1, accumulate=0)
+
+
+def test_the_weights_of_a_loss_are_trained_along(tmp_path: Path, trainer) -> None:
+    learner = trainer(2, losses=("sal", "supervised"))
+    before = all_weights(learner)
+    learner.run(tmp_path)
+    after = all_weights(learner)
+    changed = {name.split(".")[2] for name in before if not torch.equal(before[name], after[name])}
+    assert {"sal", "supervised"} <= changed
+
+
+def test_actions_of_unequal_size_are_trained_on_equally_often(tmp_path: Path, trainer) -> None:
+    actions = ["pour", "pour", "pour", "pour", "bowl", "bowl"]
+    learner = trainer(12, batches=make_batches(num_videos=6, actions=actions))
+    draw, seen = learner.batches, []
+
+    def note(number: int):
+        batch = draw(number)
+        seen.append({actions[video] for video in batch.videos})
+        return batch
+
+    learner.batches = note
+    learner.run(tmp_path)
+    assert all(len(kinds) == 1 for kinds in seen)
+    assert Counter(kind for kinds in seen for kind in kinds) == {"pour": 6, "bowl": 6}
 
 
 def test_learning_lowers_the_loss(tmp_path: Path, trainer) -> None:
@@ -83,17 +143,76 @@ def test_a_log_line_cut_off_by_a_kill_is_dropped(tmp_path: Path) -> None:
     assert read_log(tmp_path) == [{"step": 1}]
 
 
-def test_frames_are_augmented_once_a_clip_and_learned_from(tmp_path: Path, trainer) -> None:
-    from cycleback.data import AugmentSettings
-    from cycleback.models import Encoder, build_base, build_embedder
-
-    learner = trainer(1)
+def frame_trainer(trainer, **options) -> Trainer:
+    """A trainer on pictures, base and all."""
+    learner = trainer(2, **options)
     base = build_base("small")
     learner.encoder = Encoder(base, build_embedder("conv", in_channels=base.channels, conv_channels=(4,)))
     learner.optimizer = torch.optim.Adam(learner.encoder.parameters())
     learner.batches.videos = [torch.randint(0, 256, (24, 32, 32, 3), dtype=torch.uint8) for _ in range(4)]
-    learner.augmentation = AugmentSettings()
-    before = weights(learner)
+    learner.augmentation = AugmentSettings(noise=0.1, crop=(0.8, 1.0))
+    return learner
+
+
+ARITHMETICS = [
+    Arithmetic(),
+    Arithmetic("bfloat16"),
+    Arithmetic(channels_last=True),
+    Arithmetic("bfloat16", channels_last=True, deterministic=True),
+]
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_frames_are_augmented_and_learned_from(tmp_path: Path, trainer, arithmetic: Arithmetic) -> None:
+    learner = frame_trainer(trainer, arithmetic=arithmetic)
+    before = all_weights(learner)
     learner.run(tmp_path)
-    after = weights(learner)
-    assert any(not torch.equal(before[name], after[name]) for name in before if name.startswith("base"))
+    after = all_weights(learner)
+    assert any(not torch.equal(before[name], after[name]) for name in before if "base" in name)
+    assert all(weight.dtype != torch.bfloat16 for weight in after.values())
+
+
+def test_training_on_frames_resumes_bit_for_bit_in_any_layout(folder, trainer) -> None:
+    options = {"arithmetic": Arithmetic("bfloat16", channels_last=True)}
+    torch.manual_seed(3)
+    whole = frame_trainer(trainer, **options)
+    first, second = frame_trainer(trainer, **options), frame_trainer(trainer, **options)
+    for other in (first, second):
+        other.encoder.load_state_dict(whole.encoder.state_dict())
+        other.batches.videos = whole.batches.videos
+    whole.run(folder("whole"))
+    parts = folder("parts")
+    with pytest.raises(Killed):
+        first.run(parts, save_every=1, on_step=kill_after(2))
+    second.run(parts)
+    assert_equal(whole, second)
+
+
+GPU_ARITHMETICS = [
+    Arithmetic(),
+    Arithmetic("bfloat16", channels_last=True, compile=True),
+    Arithmetic(deterministic=True),
+]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("arithmetic", GPU_ARITHMETICS)
+def test_a_gpu_gives_the_losses_of_the_cpu(tmp_path: Path, trainer, arithmetic: Arithmetic) -> None:
+    cuda, options = torch.device("cuda"), {"dropout": 0.0, "losses": ("tcc", "tcn")}
+    expected = trainer(3, **options).update(0)
+    learner = trainer(3, device=cuda, arithmetic=arithmetic, **options)
+    learner.encoder.to(cuda)
+    tolerance = 0.3 if arithmetic.precision == "bfloat16" else 1e-3
+    assert learner.update(0).loss == pytest.approx(expected.loss, rel=tolerance)
+    assert learner.run(tmp_path).step == 3
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_everything_trains_on_a_gpu(tmp_path: Path, trainer) -> None:
+    cuda = torch.device("cuda")
+    learner = trainer(3, device=cuda, arithmetic=Arithmetic("bfloat16"), **EVERYTHING)
+    learner.encoder.to(cuda)
+    learner.loss.to(cuda)
+    assert learner.run(tmp_path, selector=Selector(lambda: 0.5, every=1)).step == 3

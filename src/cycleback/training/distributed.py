@@ -1,6 +1,6 @@
 """Several processes that train one encoder, under torchrun.
 
-    torchrun --nproc-per-node 8 -m cycleback train VIDEOS -o RUN
+    torchrun --nproc-per-node 8 --no-python cycleback train VIDEOS -o RUN
 
 Each process embeds its share of the batch. The embeddings are put together on every process, so that each
 computes the loss over all pairs of the whole batch. With W processes and gradient g_r of process r through
@@ -145,19 +145,31 @@ def joined_processes(device: torch.device) -> Iterator[Processes]:
     hold of it can abort the process.
 
     Args:
-        device: "cuda" without a number becomes the GPU of this process's place on its machine.
+        device: of "cuda", each process takes the GPU of its own place on its machine.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
         yield Processes(device=device)
         return
-    if device.type == "cuda":
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    is_cuda = device.type == "cuda"
+    if is_cuda:
+        device = own_gpu(int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
-    backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=TIMEOUT)
+    backend = "nccl" if is_cuda else "gloo"
+    dist.init_process_group(backend, timeout=TIMEOUT, device_id=device if is_cuda else None)
     try:
         yield Processes(dist.get_rank(), dist.get_world_size(), device)
         dist.barrier()
     finally:
         gc.collect()
         dist.destroy_process_group()
+
+
+def own_gpu(local_rank: int) -> torch.device:
+    """The GPU of a process, by its place among those of its machine."""
+    count = torch.cuda.device_count()
+    if local_rank >= count:
+        raise TrainingError(
+            f"process {local_rank} of this machine has no GPU of its own, there are {count}. "
+            f"Start at most {count} with --nproc-per-node, or train with --device cpu."
+        )
+    return torch.device("cuda", local_rank)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from safetensors import SafetensorError
 
 from cycleback.errors import CheckpointError, TrainingError
@@ -29,6 +30,8 @@ def explained(step: int, device: torch.device) -> Iterator[None]:
             raise TrainingError(
                 f"update {step + 1} cannot be made deterministic: {reason}. Set run.deterministic=false."
             ) from error
+        if isinstance(error, dist.DistError) or "Connection closed by peer" in str(error):
+            raise TrainingError(f"another process stopped at update {step + 1}; {WHOLE}.") from error
         raise
     except OSError as error:
         what = error.filename or "a video"

@@ -70,6 +70,7 @@ def _require_labels(action: str, records: Sequence[VideoRecord], wanted: set[str
     if len(lacking) >= min(batch_size, len(records)):
         of = f"action {action!r}" if action else "the data set"
         raise DataError(
-            f"the supervised loss needs labels: {len(lacking)} of {len(records)} training videos of {of} lack "
-            f"key events (the first: {lacking[0]}). Label them in labels.csv, or set loss.weights.supervised=0."
+            f"the supervised loss needs labels: {len(lacking)} of {len(records)} training videos of {of} "
+            f"lack key events (the first: {lacking[0]}). Label them in labels.csv, "
+            "or set loss.weights.supervised=0."
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -32,6 +33,7 @@ from cycleback.training.schedule import Schedule, learning_rate_factor
 from cycleback.training.selection import Selector, better_of, write_selected
 from cycleback.training.state import Resumable, TrainState, load_state, save_state
 
+TOTAL, NORM = "", "|gradient|"  # no names of losses
 LOSS_STREAM, AUGMENT_STREAM = 1, 2  # keep the random numbers of a step apart
 
 
@@ -68,6 +70,10 @@ class Trainer:
     arithmetic: Arithmetic = field(default_factory=Arithmetic)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     processes: Processes = field(default_factory=Processes)
+
+    def __post_init__(self) -> None:
+        if self.accumulate < 1:
+            raise ValueError(f"accumulate must be at least 1, got {self.accumulate}")
 
     def run(
         self,
@@ -132,15 +138,17 @@ class Trainer:
             losses.append(parts)
         self.processes.average_gradients(self._parameters)
         norm = nn.utils.clip_grad_norm_(self._parameters, self.clip_norm or math.inf)
-        self._require_finite(step, norm, losses, batches)
+        values = _numbers(norm, losses)
+        self._require_finite(step, values, batches)
         self.optimizer.step()
         if self._average is not None:
             self._average.update(step)
+        means = {name: float(np.mean(column)) for name, column in values.items()}
         return StepReport(
             step=step + 1,
-            loss=_mean([parts.total for parts in losses]),
-            parts={name: _mean([parts.parts[name] for parts in losses]) for name in losses[0].parts},
-            gradient_norm=float(norm),
+            gradient_norm=means.pop(NORM),
+            loss=means.pop(TOTAL),
+            parts=means,
             learning_rate=rate,
             embeddings=embeddings,
         )
@@ -253,13 +261,12 @@ class Trainer:
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
 
-    def _require_finite(
-        self, step: int, norm: Tensor, losses: Sequence[LossParts], batches: Sequence[Batch]
-    ) -> None:
-        if torch.isfinite(torch.stack([norm.detach(), *(parts.total for parts in losses)])).all():
+    def _require_finite(self, step: int, values: dict[str, list[float]], batches: Sequence[Batch]) -> None:
+        if np.isfinite([*values[NORM], *values[TOTAL]]).all():
             return
-        broken = next((i for i, parts in enumerate(losses) if not torch.isfinite(parts.total)), -1)
-        terms = ", ".join(f"{name} {float(part):g}" for name, part in losses[broken].parts.items())
+        broken = next((i for i, total in enumerate(values[TOTAL]) if not math.isfinite(total)), -1)
+        parts = {name: column[broken] for name, column in values.items() if name not in (NORM, TOTAL)}
+        terms = ", ".join(f"{name} {value:g}" for name, value in parts.items())
         videos = ", ".join(self.names[video] for video in batches[broken].videos)
         raise TrainingError(
             f"loss or gradient is not finite at update {step + 1} ({terms}; videos: {videos}). "
@@ -267,5 +274,11 @@ class Trainer:
         )
 
 
-def _mean(values: Sequence[Tensor]) -> float:
-    return float(torch.stack(list(values)).mean())
+def _numbers(norm: Tensor, losses: Sequence[LossParts]) -> dict[str, list[float]]:
+    """Length of the gradient, the losses and their parts, a number a batch; waits for the device once."""
+    columns = {TOTAL: [parts.total for parts in losses]}
+    for name in losses[0].parts:
+        columns[name] = [parts.parts[name] for parts in losses]
+    flat = torch.stack([norm.detach(), *(value for column in columns.values() for value in column)]).tolist()
+    rows = iter(flat[1:])
+    return {NORM: flat[:1], **{name: [next(rows) for _ in column] for name, column in columns.items()}}

@@ -1,0 +1,40 @@
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from cycleback.errors import MissingDependencyError
+from cycleback.training import Selector
+from cycleback.training.tensorboard import PIXELS_PER_FRAME, similarity_image
+
+
+def test_nothing_is_written_unless_asked_for(tmp_path: Path, trainer) -> None:
+    trainer(1).run(tmp_path)
+    assert not (tmp_path / "tensorboard").exists()
+
+
+def test_scalars_and_the_similarity_matrix_are_written(tmp_path: Path, trainer) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    trainer(4).run(tmp_path, log_every=2, tensorboard=True, selector=Selector(lambda: 0.5, every=2))
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    names = {"loss", "loss/tcc", "loss/tcn", "cycle_rate", "learning_rate", "gradient_norm"}
+    assert set(events.Tags()["scalars"]) == {*names, "held_out_cycle_rate"}
+    assert [event.step for event in events.Scalars("loss")] == [2, 4]
+    assert [image.width for image in events.Images("similarity")] == [6 * PIXELS_PER_FRAME] * 2
+
+
+def test_the_nearest_frames_are_brightest() -> None:
+    image = similarity_image(torch.tensor([[0.0], [1.0]]), torch.tensor([[1.0], [3.0]]))
+    cells = image[::PIXELS_PER_FRAME, ::PIXELS_PER_FRAME]
+    torch.testing.assert_close(cells, torch.tensor([[2 / 3, 0.0], [1.0, 1 / 3]]))
+    assert similarity_image(torch.zeros(2, 1), torch.zeros(2, 1)).isfinite().all()
+
+
+def test_a_missing_package_is_one_line(tmp_path: Path, trainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(MissingDependencyError) as error:
+        trainer(1).run(tmp_path, tensorboard=True)
+    assert str(error.value) == "run.tensorboard needs tensorboard: pip install 'cycleback[track]'"
