@@ -21,6 +21,7 @@ from cycleback.recipe import (
     OptimizerSection,
     Recipe,
     RunSection,
+    load_recipe,
     recipe_toml,
 )
 from cycleback.runs import run_split, select_part
@@ -224,3 +225,30 @@ def test_a_full_disk_at_the_start_is_one_sentence(
     with pytest.raises(CheckpointError, match=r"cannot save the run in .*run: No space left on device"):
         cycleback.train(videos, tmp_path / "run", recipe=SCRATCH, cache=cache)
     assert list((tmp_path / "run").iterdir()) == []
+
+
+@pytest.fixture
+def sequences(tmp_path: Path) -> Path:
+    """Six sequences of a point on a circle, each at its own pace."""
+    folder = tmp_path / "sequences"
+    folder.mkdir()
+    generator = np.random.default_rng(0)
+    for number in range(6):
+        angle = np.sort(generator.uniform(0, 3, 40 + 5 * number))
+        points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        np.savez(folder / f"s{number}.npz", features=points.astype(np.float32), fps=20.0)
+    return folder
+
+
+def test_sequences_of_vectors_are_trained_on_embedded_and_aligned(sequences: Path, tmp_path: Path) -> None:
+    recipe = load_recipe("poses", ["optimizer.num_updates=5", "run.log_every=1"])
+    cycleback.train(sequences, tmp_path / "run", recipe=recipe)
+    embeddings = cycleback.embed_videos(tmp_path / "run", sequences)
+    assert [len(embeddings[name]) for name in embeddings.names] == [40, 45, 50, 55, 60, 65]
+    assert embeddings.times("s0")[20] == pytest.approx(1.0)
+    assert len(cycleback.align(embeddings["s0"], embeddings["s5"]).indices) == 40
+
+
+def test_an_encoder_of_pictures_refuses_sequences(sequences: Path) -> None:
+    with pytest.raises(DataError, match=r"s0: this encoder was made for videos, not for sequences \(\.npz\)"):
+        cycleback.embed_videos("pretrained", sequences)

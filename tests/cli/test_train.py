@@ -99,3 +99,21 @@ def test_ctrl_c_saves_and_says_how_to_go_on(rendered: Path, cache: Path, tmp_pat
     assert "of 100000; all is saved in" in out
     assert "--resume" in out
     assert load_file(folder / "encoder.safetensors")
+
+
+def test_selection_says_which_update_was_kept(command, rendered: Path, tmp_path: Path) -> None:
+    settings = [*QUICK, "run.select_every=2", "data.held_out=0.5"]
+    result = command("train", rendered, "-o", tmp_path / "run", *settings)
+    assert result.code == 0
+    assert "kept update " in result.out
+    assert "of held-out frames cycle back" in result.out
+
+
+def test_a_recipe_is_taken_by_name(command, rendered: Path, tmp_path: Path) -> None:
+    result = command("train", rendered, "-o", tmp_path / "run", "--recipe", "fast-scratch", *QUICK[:3])
+    assert result.code == 0
+    assert 'base = "small"' in (tmp_path / "run" / "recipe.toml").read_text()
+    assert (
+        "no recipe 'fsat'. Did you mean fast"
+        in command("train", rendered, "-o", tmp_path / "x", "--recipe", "fsat").err
+    )

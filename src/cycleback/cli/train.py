@@ -1,5 +1,6 @@
 """`cycleback train`: a folder of videos in, a run folder out."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,8 @@ def train(
     """Learn to align the videos of a folder, without labels.
 
     Example: cycleback train golf/ -o runs/golf optimizer.num_updates=2000 loss.weights.tcn=0
+
+    On several GPUs: torchrun --nproc-per-node 8 --no-python cycleback train golf/ -o runs/golf
     """
     from cycleback.recipe import load_recipe
     from cycleback.runs import Watcher, saved_recipe
@@ -43,11 +46,17 @@ def train(
             on_step=training_bar(bars, total),
         )
         state = train_run(directory, output, recipe=settings, resume=resume, device=device, watcher=watcher)
+    if os.environ.get("RANK", "0") != "0":  # under torchrun, the first process speaks for all
+        return
     if as_json:
-        print_json(
-            {"run": str(output), "step": state.step, "num_updates": total, "seconds": round(state.seconds, 3)}
-        )
-    elif state.step < total:
+        kept = state.selected.step if state.selected else state.step
+        facts = {"run": str(output), "step": state.step, "kept_step": kept, "num_updates": total}
+        print_json(facts | {"stopped_early": state.stopped_early, "seconds": round(state.seconds, 3)})
+        return
+    if state.selected is not None:
+        best = state.selected
+        print(f"kept update {best.step}: {best.held_out_cycle_rate:.1%} of held-out frames cycle back")
+    if state.step < total and not state.stopped_early:
         print_next(
             f"stopped at update {state.step} of {total}; all is saved in {output}",
             f"cycleback train {directory} -o {output} --resume",

@@ -119,7 +119,8 @@ class FrameCache:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         if failures:
-            raise _failure(failures, len(videos))
+            in_order = {record.name: failures[record.name] for record in videos if record.name in failures}
+            raise _failure(in_order, len(videos))
 
     def _load(self, record: VideoRecord, stop: threading.Event) -> CachedFrames:
         folder = self.folder(record)

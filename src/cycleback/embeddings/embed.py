@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cycleback.data import CachedFrames, FrameCache, VideoRecord, event_frames
+from cycleback.data import CachedFrames, FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings.features import FeatureCache
 from cycleback.embeddings.store import EmbeddingSet
 from cycleback.errors import DataError
@@ -31,7 +31,7 @@ def embed_records(
 
     Args:
         encoder: on the device to use; put into eval mode.
-        records: videos or frame folders.
+        records: videos or frame folders; sequences for an encoder of vectors.
         frames: where decoded frames are kept.
         features: where the feature maps of a frozen base are kept, or None to compute them on the way.
         event_names: the data set's key events, in order.
@@ -39,12 +39,12 @@ def embed_records(
     """
     if not records:
         raise DataError("no videos to embed")
+    _check_kinds(encoder, records)
     encoder = encoder.eval()
-    times = {record.name: frames.load(record).times for record in records}
+    times = {record.name: _times(record, frames) for record in records}
     total, arrays = sum(len(when) for when in times.values()), {}
     for record in records:
-        maps = _cached_maps(record, features) if features else _fresh_maps(encoder, frames.load(record))
-        arrays[record.name] = embed_maps(encoder, maps)
+        arrays[record.name] = embed_maps(encoder, _maps(encoder, record, frames, features))
         if progress is not None:
             progress(sum(len(array) for array in arrays.values()), total)
     return EmbeddingSet.from_arrays(
@@ -72,6 +72,34 @@ def standardized(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
     centred = embeddings - embeddings.mean(axis=0)
     spread = np.sqrt(np.mean(centred**2))
     return centred / spread if spread > 1e-6 else np.zeros_like(centred)
+
+
+def _check_kinds(encoder: Encoder, records: Sequence[VideoRecord]) -> None:
+    """Refuse videos for an encoder of vectors, and sequences of vectors for an encoder of pictures."""
+    wants_vectors = encoder.input_kind == "vectors"
+    for record in records:
+        if (record.kind == "sequence") != wants_vectors:
+            kinds = {True: "sequences (.npz)", False: "videos"}
+            expected, got = kinds[wants_vectors], kinds[not wants_vectors]
+            raise DataError(f"{record.name}: this encoder was made for {expected}, not for {got}")
+
+
+def _times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
+    """Seconds (N,) of the frames of a video or sequence."""
+    return load_sequence(record).times if record.kind == "sequence" else frames.load(record).times
+
+
+def _maps(
+    encoder: Encoder, record: VideoRecord, frames: FrameCache, features: FeatureCache | None
+) -> Iterator[Tensor]:
+    """Chunks (n, F, h, w) of what the base makes of a video or sequence."""
+    if record.kind == "sequence":
+        vectors = torch.from_numpy(load_sequence(record).features).to(encoder.device)
+        yield encoder.features(encoder.base.prepare(vectors))
+    elif features is not None:
+        yield from _cached_maps(record, features)
+    else:
+        yield from _fresh_maps(encoder, frames.load(record))
 
 
 def _fresh_maps(encoder: Encoder, cached: CachedFrames) -> Iterator[Tensor]:

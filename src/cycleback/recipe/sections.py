@@ -147,6 +147,8 @@ class OptimizerSection:
     def __post_init__(self) -> None:
         if self.num_updates < 1:
             raise ValueError(f"optimizer.num_updates must be at least 1, got {self.num_updates}")
+        if self.accumulate < 1:
+            raise ValueError(f"optimizer.accumulate must be at least 1, got {self.accumulate}")
         if self.batch_size < 2:
             raise ValueError(
                 f"optimizer.batch_size must be at least 2 (cycles need two videos), got {self.batch_size}"
@@ -168,6 +170,12 @@ class RunSection:
     select_every: int = 0  # updates between looks at the held-out cycle-consistency; 0: keep the last weights
     patience: int = 0  # looks without progress before stopping; 0: never
     tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ema_decay < 1:
+            raise ValueError(f"run.ema_decay must be at least 0 and below 1, got {self.ema_decay}")
+        if self.patience > 0 and self.select_every == 0:
+            raise ValueError(f"run.patience={self.patience} counts looks: set run.select_every as well")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cycleback.runs.folder import saved_recipe
 from cycleback.selection import named_records
 
 PRETRAINED = "pretrained"
-"""The name of the encoder that needs no training: ImageNet features, averaged over the picture."""
+"""The name of the encoder that needs no training: ImageNet features, averaged over parts of the picture."""
 
 
 def load_encoder(source: Path | str = PRETRAINED) -> Encoder:
@@ -49,7 +49,7 @@ def embed_videos(
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     encoder = encoder.to(choose_device(device))
     features = None
-    if encoder.train_base == "frozen":
+    if encoder.train_base == "frozen" and encoder.input_kind == "images":
         frames.fill(records)
         features = FeatureCache(frames, encoder.base, device=encoder.device)
     return embed_records(
