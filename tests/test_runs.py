@@ -252,3 +252,19 @@ def test_sequences_of_vectors_are_trained_on_embedded_and_aligned(sequences: Pat
 def test_an_encoder_of_pictures_refuses_sequences(sequences: Path) -> None:
     with pytest.raises(DataError, match=r"s0: this encoder was made for videos, not for sequences \(\.npz\)"):
         cycleback.embed_videos("pretrained", sequences)
+
+
+def test_a_recurrent_embedder_trains_with_positives_and_is_flagged(
+    videos: Path, cache: Path, tmp_path: Path
+) -> None:
+    overrides = [
+        "encoder.embedder=gru",
+        "encoder.conv_channels=[8]",
+        "optimizer.num_updates=2",
+        "data.frame_size=64",
+    ]
+    cycleback.train(videos, tmp_path / "run", recipe=load_recipe("fast", overrides), cache=cache)
+    embeddings = cycleback.embed_videos(tmp_path / "run", [videos / "pouring_000.mp4"], cache=cache)
+    embeddings.save(tmp_path / "set")
+    assert cycleback.EmbeddingSet.load(tmp_path / "set").can_count_frames
+    assert cycleback.evaluate(None, embeddings).can_count_frames

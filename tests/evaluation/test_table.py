@@ -53,3 +53,8 @@ def test_undefined_pairs_are_said():
 def test_training_videos_among_the_held_out_are_said():
     table = to_markdown({"a": Report(tau=0.5, counts={"videos_in_both": 2})})
     assert "a: 2 held-out videos are among the training videos" in table
+
+
+def test_an_embedder_that_can_count_frames_is_flagged() -> None:
+    table = to_markdown({"gru": Report(tau=0.9, can_count_frames=True), "time-only": Report(tau=0.99)})
+    assert "gru: this embedder can count frames" in table

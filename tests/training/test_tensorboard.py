@@ -6,7 +6,7 @@ import torch
 
 from cycleback.errors import MissingDependencyError
 from cycleback.training import Selector
-from cycleback.training.tensorboard import PIXELS_PER_FRAME, similarity_image
+from cycleback.training.tensorboard import PIXELS_PER_FRAME, neighbor_strip, similarity_image
 
 
 def test_nothing_is_written_unless_asked_for(tmp_path: Path, trainer) -> None:
@@ -38,3 +38,10 @@ def test_a_missing_package_is_one_line(tmp_path: Path, trainer, monkeypatch: pyt
     with pytest.raises(MissingDependencyError) as error:
         trainer(1).run(tmp_path, tensorboard=True)
     assert str(error.value) == "run.tensorboard needs tensorboard: pip install 'cycleback[track]'"
+
+
+def test_a_strip_shows_frames_above_their_nearest_neighbours() -> None:
+    shades = torch.arange(6, dtype=torch.uint8).reshape(2, 3, 1, 1, 1).expand(2, 3, 2, 2, 3)
+    strip = neighbor_strip(shades, torch.tensor([[0.0], [1.0], [2.0]]), torch.tensor([[2.1], [0.1], [1.1]]))
+    assert strip.shape == (4, 6, 3)
+    assert strip[::2, ::2, 0].tolist() == [[0, 1, 2], [4, 5, 3]]

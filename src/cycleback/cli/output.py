@@ -37,6 +37,8 @@ def print_next(result: str, command: str | None = None) -> None:
 
 def print_reports(rows: "Mapping[str, Report]") -> None:
     """The headline numbers of several embeddings, one row each; a dash where a row has none."""
+    from cycleback.evaluation import notes
+
     title = "Key-event error (median), key events within 1 and 3 frames, and the rest"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("", no_wrap=True)
@@ -47,6 +49,8 @@ def print_reports(rows: "Mapping[str, Report]") -> None:
         cells = [(pattern, numbers[key]) for key, (_, pattern) in HEADLINE.items()]
         table.add_row(name, *("–" if value is None else pattern.format(value) for pattern, value in cells))
     console().print(table)
+    for note in notes(rows):
+        print(note)
 
 
 def console() -> Console:

@@ -54,6 +54,7 @@ def embed_records(
         actions={record.name: record.action for record in records},
         paths={record.name: str(record.path) for record in records},
         encoder=fingerprint(encoder),
+        can_count_frames=encoder.embedder.can_count_frames,
         event_names=list(event_names) or None,
     )
 

@@ -41,6 +41,7 @@ class SetIndex:
     event_names: tuple[str, ...] = ()
     action_events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     encoder: str | None = None
+    can_count_frames: bool = False  # its embedder remembers how long it has watched
 
     @classmethod
     def build(
@@ -82,11 +83,12 @@ class SetIndex:
 
     def with_encoder(self, encoder: str | None) -> Self:
         """The same index for embeddings of another encoder."""
-        return replace(self, encoder=encoder)
+        return replace(self, encoder=encoder, can_count_frames=False)
 
     def to_json(self) -> dict[str, Any]:
         """The content of `index.json`."""
         head = {"format": FORMAT, "version": VERSION, "encoder": self.encoder}
+        head["can_count_frames"] = self.can_count_frames
         labels = {"event_names": self.event_names, "action_events": dict(self.action_events)}
         return {**head, **labels, "videos": [asdict(entry) for entry in self.entries.values()]}
 
@@ -107,6 +109,7 @@ class SetIndex:
                 tuple(content["event_names"]),
                 by_action,
                 content["encoder"],
+                bool(content.get("can_count_frames", False)),
             )
             is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
         except (KeyError, TypeError, AttributeError) as error:

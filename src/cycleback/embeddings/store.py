@@ -5,7 +5,7 @@ Shapes: N frames of a whole video, D embedding size.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -46,6 +46,7 @@ class EmbeddingSet:
         paths: Mapping[str, str | os.PathLike[str]] | None = None,
         fps: Mapping[str, float] | float | None = None,
         encoder: str | None = None,
+        can_count_frames: bool = False,
         event_names: Sequence[str] | None = None,
     ) -> Self:
         """Build a set from one (N, D) array a video; every other mapping goes by the same names.
@@ -59,6 +60,7 @@ class EmbeddingSet:
             fps: frames a second, one for all or by name. Where neither times nor fps are given, `times`
                 counts 30 frames a second and `fps` is None.
             encoder: fingerprint of the encoder that made the embeddings.
+            can_count_frames: whether its embedder remembers, and so may solve the task by counting.
             event_names: all key events, in order; by default those that occur.
         """
         rates = dict.fromkeys(arrays, fps) if isinstance(fps, int | float) else fps
@@ -76,6 +78,7 @@ class EmbeddingSet:
             entries.append(VideoEntry(name, start, len(block), about["action"] or "", path, rate, labels))
             clocks.append(clock)
         index = SetIndex.build(entries, event_names=event_names, encoder=encoder)
+        index = replace(index, can_count_frames=can_count_frames)
         return cls(_joined(blocks.values()), _joined(clocks), index)
 
     @classmethod
@@ -122,6 +125,11 @@ class EmbeddingSet:
     def encoder(self) -> str | None:
         """Fingerprint of the encoder that made the embeddings, where known."""
         return self._index.encoder
+
+    @property
+    def can_count_frames(self) -> bool:
+        """Whether the embedder remembers how long it has watched, and so may solve the task by counting."""
+        return self._index.can_count_frames
 
     @property
     def event_names(self) -> tuple[str, ...]:

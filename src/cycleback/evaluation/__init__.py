@@ -17,7 +17,7 @@ from cycleback.evaluation.phases import PhaseAccuracy, phase_accuracy
 from cycleback.evaluation.progression import Progression, phase_progression
 from cycleback.evaluation.protocol import evaluate
 from cycleback.evaluation.report import Report
-from cycleback.evaluation.table import to_markdown
+from cycleback.evaluation.table import notes, to_markdown
 
 __all__ = [
     "EventError",
@@ -30,6 +30,7 @@ __all__ = [
     "kendalls_tau",
     "mean_tau",
     "nearest_frames",
+    "notes",
     "pair_taus",
     "phase_accuracy",
     "phase_progression",

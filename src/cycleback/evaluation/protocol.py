@@ -54,7 +54,14 @@ def evaluate(
         probes, probe_counts = _probes(taught, tested, protocol, seed)
         counts = {"actions": 1, "videos": len(tested), "frames": tested.num_frames}
         counts |= free_counts | event_counts | probe_counts
-        reports[action] = Report(**free, **events, **probes, counts=counts, protocol=protocol)
+        reports[action] = Report(
+            **free,
+            **events,
+            **probes,
+            counts=counts,
+            protocol=protocol,
+            can_count_frames=tested.can_count_frames,
+        )
     return mean_report(reports)
 
 

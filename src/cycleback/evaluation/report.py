@@ -28,6 +28,7 @@ class Report:
         counts: what the numbers rest on, see `evaluate`.
         protocol: "linear" or "paper".
         by_action: the reports of single actions, where there are several.
+        can_count_frames: whether the embedder may have solved the task by counting frames.
     """
 
     tau: float | None = None
@@ -47,6 +48,7 @@ class Report:
     counts: Mapping[str, int] = field(default_factory=dict)
     protocol: str = "linear"
     by_action: Mapping[str, "Report"] = field(default_factory=dict)
+    can_count_frames: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, strings, dicts and None."""
@@ -77,6 +79,7 @@ def mean_report(reports: Mapping[str, Report]) -> Report:
         counts={name: sum(part.counts[name] for part in parts) for name in parts[0].counts},
         protocol=parts[0].protocol,
         by_action=dict(reports),
+        can_count_frames=any(part.can_count_frames for part in parts),
     )
 
 

@@ -35,6 +35,7 @@ COLUMNS = (
     Column("tau ↑", "tau", 4),
     Column("cycle rate ↑", "cycle_rate", 3),
 )
+COUNTING = "{name}: this embedder can count frames, which satisfies cycle-consistency without looking."
 LEGEND = "† not better than {baseline}: no sign of learning in that column."
 
 
@@ -52,7 +53,8 @@ def to_markdown(rows: Mapping[str, Report], *, baseline: str = TIME_ONLY) -> str
         lines.append(_line([name, *cells]))
     if any("†" in line for line in lines):
         lines += ["", LEGEND.format(baseline=baseline)]
-    lines += _notes(rows)
+    for note in notes(rows):
+        lines += ["", note]
     return "\n".join(lines) + "\n"
 
 
@@ -69,14 +71,16 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _notes(rows: Mapping[str, Report]) -> list[str]:
-    """What a reader must know to trust the numbers: collapsed pairs, training videos among the held-out."""
-    notes = []
+def notes(rows: Mapping[str, Report]) -> list[str]:
+    """What a reader must know to trust the numbers: collapsed pairs, leaks, embedders that count."""
+    found = []
     for name, row in rows.items():
         lost, pairs = row.counts.get("tau_undefined", 0), row.counts.get("pairs", 0)
         if lost:
             counted = "left out" if row.protocol == "paper" else "counted as 0"
-            notes += ["", f"{name}: tau is undefined for {lost} of {pairs} pairs ({counted})."]
+            found += [f"{name}: tau is undefined for {lost} of {pairs} pairs ({counted})."]
         if shared := row.counts.get("videos_in_both", 0):
-            notes += ["", f"{name}: {shared} held-out videos are among the training videos."]
-    return notes
+            found += [f"{name}: {shared} held-out videos are among the training videos."]
+        if row.can_count_frames:
+            found += [COUNTING.format(name=name)]
+    return found

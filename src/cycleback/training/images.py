@@ -27,6 +27,13 @@ def augmented_images(frames: Tensor, batch: Batch, *, settings: AugmentSettings 
     return augment(images, draw if batch.rows is None else rows_of(draw, batch.rows))
 
 
+def shown_frames(batch: Batch) -> Tensor | None:
+    """The anchors (B, T, H, W, 3) uint8 as they were drawn, before augmentation; None for other inputs."""
+    if batch.inputs.is_floating_point():
+        return None
+    return batch.inputs[:, : batch.times.shape[1], -1]
+
+
 def rows_of(draw: Augmentation, rows: tuple[int, ...]) -> Augmentation:
     """The draw of some of the clips, with another pattern of noise for other clips."""
     values = {f.name: getattr(draw, f.name) for f in dataclasses.fields(draw)}

@@ -21,6 +21,7 @@ class StepReport:
         loss: mean over the batches of the update.
         parts: each part of the loss, before its weight; likewise a mean.
         embeddings: (B, T, D) of the last batch, before the update.
+        frames: (B, T, H, W, 3) uint8 the embeddings were made of; None where the input was no picture.
     """
 
     step: int
@@ -29,6 +30,7 @@ class StepReport:
     gradient_norm: float
     learning_rate: float
     embeddings: Tensor
+    frames: Tensor | None = None
 
     @cached_property
     def cycle_rate(self) -> float:

@@ -16,11 +16,12 @@ from cycleback.training.report import StepReport
 
 TENSORBOARD_FOLDER = "tensorboard"
 PIXELS_PER_FRAME = 8
+STRIP_FRAMES = 10
 NOT_PLOTTED = ("step", "seconds")
 
 
 class TensorBoardLog:
-    """Writes scalars and similarity matrices to `folder`/tensorboard; on resume hides what came after.
+    """Scalars, similarity matrices and neighbour strips in `folder`/tensorboard; on resume hides what came after.
 
     Args:
         folder: the run folder.
@@ -43,6 +44,9 @@ class TensorBoardLog:
         if report is not None and len(report.embeddings) > 1:
             first, second = report.embeddings[:2].float().cpu()
             self._writer.add_image("similarity", similarity_image(first, second), step, dataformats="HW")
+            if report.frames is not None:
+                strip = neighbor_strip(report.frames[:2].cpu(), first, second)
+                self._writer.add_image("nearest_neighbors", strip, step, dataformats="HWC")
         self._writer.flush()
 
     def __enter__(self) -> Self:
@@ -57,6 +61,20 @@ class TensorBoardLog:
 def require_tensorboard() -> None:
     """Say in one line how to get TensorBoard, where it is missing."""
     require("tensorboard", extra="track", purpose="run.tensorboard")
+
+
+def neighbor_strip(frames: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Frames of one video above their nearest neighbours in another, as one picture (2 H, n W, 3) uint8.
+
+    Args:
+        frames: (2, T, H, W, 3) uint8 of both videos.
+        a: (T, D), embeddings of the first.
+        b: (T, D), embeddings of the second.
+    """
+    shown = torch.linspace(0, len(a) - 1, min(len(a), STRIP_FRAMES)).round().long()  # (n,)
+    nearest = torch.cdist(a[shown], b).argmin(dim=1)  # (n,)
+    rows = (frames[0][shown], frames[1][nearest])  # (n, H, W, 3) each
+    return torch.cat([torch.cat(list(row), dim=1) for row in rows], dim=0)
 
 
 def similarity_image(a: Tensor, b: Tensor) -> Tensor:

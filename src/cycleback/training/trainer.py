@@ -24,7 +24,7 @@ from cycleback.training.batches import Batch, mixed_seed
 from cycleback.training.distributed import Processes
 from cycleback.training.ema import WeightAverage
 from cycleback.training.failures import explained, saving
-from cycleback.training.images import augmented_images
+from cycleback.training.images import augmented_images, shown_frames
 from cycleback.training.interrupt import stop_on_interrupt
 from cycleback.training.log import RunLog
 from cycleback.training.precision import Arithmetic, Forward, deterministic
@@ -151,6 +151,7 @@ class Trainer:
             parts=means,
             learning_rate=rate,
             embeddings=embeddings,
+            frames=shown_frames(batches[-1]) if self.processes.world_size == 1 else None,
         )
 
     def _forward_backward(self, number: int, batch: Batch) -> tuple[Tensor, LossParts]:
@@ -180,7 +181,11 @@ class Trainer:
         else:
             seed = mixed_seed(self.seed, number, AUGMENT_STREAM, 0)
             inputs = augmented_images(inputs, batch, settings=self.augmentation, seed=seed)
-        embeddings = self._forward(inputs, are_features=are_features)
+        remembers = batch.has_positives and self.encoder.embedder.can_count_frames
+        parts = (
+            inputs.chunk(2, dim=1) if remembers else (inputs,)
+        )  # positives are no later frames of the anchors
+        embeddings = torch.cat([self._forward(part, are_features=are_features) for part in parts], dim=1)
         embeddings = self.processes.gather(embeddings, len(batch.videos))
         if not batch.has_positives:
             return embeddings, None
