@@ -3,13 +3,14 @@
 # make test      the whole test suite (sets up first)
 # make check     ruff, mypy --strict, import table
 # make format    ruff format and safe fixes
-# make bench     every benchmark, small sizes
+# make bench     the speed benchmarks, each against a named baseline (results: benchmarks/reproduce.py)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+BENCHMARKS := decode base_speed evaluate synth
 
 .PHONY: install demo test check format bench clean
 
@@ -39,7 +40,7 @@ format: install
 	$(BIN)/ruff format .
 
 bench: install
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script --json || exit 1; done
+	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py --json || exit 1; done
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache build dist

@@ -21,7 +21,7 @@ NOT_PLOTTED = ("step", "seconds")
 
 
 class TensorBoardLog:
-    """Scalars, similarity matrices and neighbour strips in `folder`/tensorboard; on resume hides what came after.
+    """Scalars, similarity matrices and neighbour strips in `folder`/tensorboard; on resume hides the rest.
 
     Args:
         folder: the run folder.

@@ -1,0 +1,76 @@
+"""Write RESULTS.md from the committed result files.
+
+Example:
+    python benchmarks/results_page.py
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+COLUMNS = {
+    "event_error_frames": ("event error, frames", "{:.1f}"),
+    "event_error_ms": ("ms", "{:.0f}"),
+    "event_error_frames_dtw": ("by DTW, frames", "{:.1f}"),
+    "pce1": ("PCE@1", "{:.3f}"),
+    "pce3": ("PCE@3", "{:.3f}"),
+    "progression": ("progression", "{:.3f}"),
+    "tau": ("tau", "{:.3f}"),
+    "cycle_rate": ("cycle rate", "{:.3f}"),
+}
+FRACTIONS = ("0.1", "0.5", "1.0")
+HEAD = """# Results
+
+Made by `python benchmarks/results_page.py` from `benchmarks/results/*.json`, which
+`benchmarks/reproduce.py` writes. Every table has the row *time-only* (embedding = frame / length, no
+pixels): a method below it in a column has learned nothing there. Event error is the median distance at
+which a key event lands when it is carried to another held-out video by its nearest neighbour; phase
+accuracy is that of a logistic regression trained on 10 / 50 / 100 % of the labelled training videos.
+"""
+
+
+def table(rows: dict[str, Any], part: str) -> list[str]:
+    """One held-out part as Markdown."""
+    titles = [title for title, _ in COLUMNS.values()]
+    lines = [f"| {part} | " + " | ".join([*titles, "phase accuracy", "minutes", "device"]) + " |"]
+    lines.append("|---|" + "---|" * (len(titles) + 3))
+    for name, row in rows.items():
+        scores = row[part]
+        cells = [pattern.format(scores[key]) for key, (_, pattern) in COLUMNS.items()]
+        shares = scores["phase_accuracy_by_fraction"]
+        cells.append(" / ".join(f"{shares[share]:.3f}" for share in FRACTIONS if share in shares) or "–")
+        cells += [f"{row['minutes']:.1f}" if row["minutes"] else "–", row["device"]]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def page(paths: list[Path]) -> str:
+    """All result files as one page."""
+    lines = [HEAD]
+    for path in paths:
+        result = json.loads(path.read_text("utf-8"))
+        rows = result["rows"]
+        parts = [key for key, value in next(iter(rows.values())).items() if isinstance(value, dict)]
+        lines += [f"## {path.stem}", "", f"Recipe: `{' '.join(result['recipe'])}`", ""]
+        for part in parts:
+            lines += [*table(rows, part), ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object: files and rows")
+    arguments = parser.parse_args()
+    paths = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    (ROOT / "RESULTS.md").write_text(page(paths), "utf-8")
+    if arguments.json:
+        print(json.dumps({path.stem: list(json.loads(path.read_text("utf-8"))["rows"]) for path in paths}))
+
+
+if __name__ == "__main__":
+    main()
