@@ -1,11 +1,20 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from cycleback.training import interrupt
 from cycleback.training.interrupt import stop_on_interrupt
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_terminal() -> Iterator[None]:
+    """A process started in the background ignores Ctrl-C; these tests are about one that does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def press_ctrl_c() -> None:
