@@ -1,0 +1,103 @@
+"""Every loss on the hard synthetic set, several seeds: held-out figures as mean and spread.
+
+Renders 84 videos (70 to learn from, 14 held out), trains each row with each seed, and keeps the figures of
+every run in the result file; a stopped run goes on where it was.
+
+Example:
+    python benchmarks/ablation.py --rows tcc,tcn,tcc+tcn --seeds 0,1,2 --out benchmarks/results/ablation.json
+"""
+
+import argparse
+import json
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from cycleback.data import Dataset, read_dataset
+from cycleback.synth import write_dataset
+from reproduce import BASELINES, KINDS, LOSSES, circumstances, measure, recipe_of
+
+VIDEOS, HELD_OUT = 84, 14
+FIGURES = (
+    "phase_accuracy",
+    "progression",
+    "tau",
+    "event_error_frames",
+    "event_error_frames_dtw",
+    "cycle_rate",
+)
+BASES = {"pretrained": "fast", "scratch": "fast-scratch"}
+
+
+def hard_set(folder: Path) -> Dataset:
+    """The rendered set, its last videos held out."""
+    if not (folder / "splits.csv").exists():
+        write_dataset(folder, videos=VIDEOS, seed=0, level="hard", overwrite=True)
+        names = read_dataset(folder).names
+        rows = [f"{name},{'train' if i < VIDEOS - HELD_OUT else 'val'}" for i, name in enumerate(names)]
+        (folder / "splits.csv").write_text("\n".join(["video,split", *rows, ""]), "utf-8")
+    return read_dataset(folder)
+
+
+def summary(runs: dict[str, Any]) -> dict[str, Any]:
+    """`base/row` -> each figure as [mean, spread over seeds], and how many seeds there were."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for key, run in runs.items():
+        groups.setdefault(key.rpartition("/")[0], []).append({**run["val"], "minutes": run["minutes"]})
+    return {name: _figures(group) for name, group in groups.items()}
+
+
+def _figures(group: list[dict[str, Any]]) -> dict[str, Any]:
+    values = {figure: [run[figure] for run in group] for figure in (*FIGURES, "minutes")}
+    spread = {figure: stdev(found) if len(found) > 1 else 0.0 for figure, found in values.items()}
+    figures = {figure: [round(mean(found), 4), round(spread[figure], 4)] for figure, found in values.items()}
+    return {"seeds": len(group), **figures}
+
+
+def print_table(rows: dict[str, Any]) -> None:
+    """The summary for people."""
+    print(f"{'':34}" + "".join(f"{figure:>24}" for figure in FIGURES))
+    for name, figures in rows.items():
+        cells = (f"{figures[figure][0]:.3f} ± {figures[figure][1]:.3f}" for figure in FIGURES)
+        print(f"{name:30}({figures['seeds']})" + "".join(f"{cell:>24}" for cell in cells))
+
+
+def main() -> None:
+    """Train and measure what is not yet in the result file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("overrides", nargs="*", help="settings for every row, as section.key=value")
+    parser.add_argument("--rows", default=",".join((*BASELINES, *LOSSES, *KINDS)), help="separated by commas")
+    parser.add_argument("--bases", default="pretrained", help="pretrained, scratch (default: pretrained)")
+    parser.add_argument("--seeds", default="0,1,2", help="separated by commas (default: 0,1,2)")
+    parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
+    parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/ablation.json"))
+    parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
+    arguments = parser.parse_args()
+    dataset = hard_set(arguments.data)
+    result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
+    runs = result.setdefault("runs", {})
+    for seed in map(int, arguments.seeds.split(",")):
+        for base in arguments.bases.split(","):
+            for row in arguments.rows.split(","):
+                key = f"{base}/{row}/{seed}"
+                if key in runs or (row in BASELINES and seed > 0 and row != "untrained"):
+                    continue
+                loss = "tcc" if row in BASELINES else row
+                recipe = recipe_of(loss, BASES[base], arguments.overrides, seed)
+                runs[key] = (
+                    measure(row, dataset, recipe, parts=["val"], cache=arguments.cache) | circumstances()
+                )
+                result["rows"] = summary(runs)
+                arguments.out.parent.mkdir(parents=True, exist_ok=True)
+                arguments.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    if arguments.json:
+        print(json.dumps(result["rows"]))
+    else:
+        print_table(result["rows"])
+
+
+if __name__ == "__main__":
+    main()
