@@ -10,7 +10,6 @@ Example:
 import argparse
 import json
 import os
-import platform
 import subprocess
 import tempfile
 import time
@@ -81,7 +80,7 @@ def circumstances() -> dict[str, str]:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True
     ).stdout.strip()
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or "cpu"
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{os.cpu_count()} CPU cores"
     return {
         "commit": commit or os.environ.get("CYCLEBACK_COMMIT", "unknown"),
         "device": device,

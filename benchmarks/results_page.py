@@ -41,7 +41,8 @@ def table(rows: dict[str, Any], part: str) -> list[str]:
         cells = [pattern.format(scores[key]) for key, (_, pattern) in COLUMNS.items()]
         shares = scores["phase_accuracy_by_fraction"]
         cells.append(" / ".join(f"{shares[share]:.3f}" for share in FRACTIONS if share in shares) or "–")
-        cells += [f"{row['minutes']:.1f}" if row["minutes"] else "–", row["device"]]
+        timed = row["minutes"] > 0 and "CPU" not in row["device"]  # shared processors tell no time
+        cells += [f"{row['minutes']:.1f}" if timed else "–", row["device"]]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
