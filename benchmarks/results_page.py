@@ -52,6 +52,8 @@ def page(paths: list[Path]) -> str:
     lines = [HEAD]
     for path in paths:
         result = json.loads(path.read_text("utf-8"))
+        if "recipe" not in result:  # the ablation has a table of its own
+            continue
         rows = result["rows"]
         parts = [key for key, value in next(iter(rows.values())).items() if isinstance(value, dict)]
         lines += [f"## {path.stem}", "", f"Recipe: `{' '.join(result['recipe'])}`", ""]

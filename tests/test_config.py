@@ -84,6 +84,17 @@ def test_a_file_that_is_not_toml_is_an_error(tmp_path: Path) -> None:
 
 
 def test_override_values_are_toml_and_bare_words_are_text() -> None:
-    assert parse_override("a.b=[1, 2]") == {"a": {"b": [1, 2]}}
-    assert parse_override("a=word") == {"a": "word"}
-    assert parse_override("a=1e-3") == {"a": 1e-3}
+    assert parse_override("a.b=[1, 2]") == (["a", "b"], [1, 2])
+    assert parse_override("a=word") == (["a"], "word")
+    assert parse_override("a=1e-3") == (["a"], 1e-3)
+
+
+def test_a_key_of_a_table_changes_alone_and_a_table_given_whole_replaces_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "[inner]\nweights = { x = 0.5, y = 2.0 }\n")
+    assert load_config(Outer, path, ["inner.weights.y=3"]).inner.weights == {"x": 0.5, "y": 3.0}
+    assert load_config(Outer, path, ["inner.weights={ y = 3 }"]).inner.weights == {"y": 3.0}
+
+
+def test_a_value_is_not_a_section() -> None:
+    with pytest.raises(ConfigError, match=r"override 'count\.x=1': 'count' is not a section"):
+        load_config(Outer, None, ["count=2", "count.x=1"])

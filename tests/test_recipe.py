@@ -149,3 +149,10 @@ def test_a_setting_that_cannot_work_is_refused(override: str, message: str) -> N
     with pytest.raises(ConfigError) as error:
         load_recipe(None, [override])
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("source", [None, "fast"])
+def test_one_weight_changes_alone_and_weights_given_whole_replace_all(source: str | None) -> None:
+    assert load_recipe(source, ["loss.weights.tcn=0"]).loss.weights == {"tcc": 1.0, "tcn": 0.0}
+    assert load_recipe(source, ["loss.weights={ sal = 1.0 }"]).loss.weights == {"sal": 1.0}
+    assert set(build_loss(load_recipe(source, ["loss.weights={ tcn = 1 }"])).weights) == {"tcn"}

@@ -20,7 +20,7 @@ def load_config(cls: type[T], path: Path | None = None, overrides: Sequence[str]
     """The dataclass `cls` from its defaults, a TOML file and overrides such as `data.frame_size=224`."""
     values = read_toml(path) if path is not None else {}
     for override in overrides:
-        merge(values, parse_override(override))
+        apply_override(values, override)
     return build(cls, values, source=str(path) if path is not None else "overrides")
 
 
@@ -34,8 +34,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
 
 
-def parse_override(text: str) -> dict[str, Any]:
-    """`a.b=value` as a nested dict; the value is TOML, and a bare word is a string."""
+def parse_override(text: str) -> tuple[list[str], Any]:
+    """`a.b=value` as the path ["a", "b"] and the value; the value is TOML, and a bare word is a string."""
     key, equals, raw = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"override {text!r} is not of the form section.key=value")
@@ -43,9 +43,18 @@ def parse_override(text: str) -> dict[str, Any]:
         value = tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
         value = raw.strip()
-    for part in reversed(key.strip().split(".")):
-        value = {part: value}
-    return dict(value)
+    return key.strip().split("."), value
+
+
+def apply_override(values: dict[str, Any], text: str) -> None:
+    """Put `a.b=value` into nested `values`: that one key changes; a table given whole replaces a table."""
+    (*sections, key), value = parse_override(text)
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"override {text!r}: {section!r} is not a section")
+        values = inner
+    values[key] = value
 
 
 def build(cls: type[T], values: Mapping[str, Any], *, source: str, section: str = "") -> T:

@@ -60,7 +60,7 @@ def prepare(
     from cycleback.config import parse_override
     from cycleback.prepare import prepare as prepare_dataset
 
-    chosen = {key: value for option in options or [] for key, value in parse_override(option).items()}
+    chosen = {".".join(path): value for path, value in map(parse_override, options or [])}
     with progress_bars() as bars:
         report = prepare_dataset(
             name, source, destination, overwrite=overwrite, progress=counter(bars, "reading"), options=chosen

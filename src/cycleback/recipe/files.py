@@ -9,9 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cycleback.config import build, merge, parse_override, read_toml, to_toml
+from cycleback.config import apply_override, build, merge, read_toml, to_toml
 from cycleback.errors import ConfigError
-from cycleback.recipe.sections import Recipe
+from cycleback.recipe.sections import LossSection, Recipe
 
 RECIPE_FILE = "recipe.toml"
 FOLDER = Path(str(files("cycleback"))) / "recipes"
@@ -30,8 +30,11 @@ def load_recipe(source: Path | str | None = None, overrides: Sequence[str] = ())
         overrides: `section.key=value`, the value in TOML.
     """
     values = _read(find_recipe(source)) if source is not None else {}
+    loss = values.setdefault("loss", {})
+    if isinstance(loss, dict):
+        loss.setdefault("weights", dict(LossSection().weights))  # so that an override can change one of them
     for override in overrides:
-        merge(values, parse_override(override))
+        apply_override(values, override)
     return build(Recipe, values, source=str(source) if source is not None else "overrides")
 
 
