@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cycleback.demo import DemoReport, Stages, run_demo
-from cycleback.errors import OutputExistsError
+from cycleback.errors import OutputExistsError, UserError
 from cycleback.recipe import DataSection, OptimizerSection, Recipe
 from cycleback.video import probe
 
@@ -76,3 +76,16 @@ def test_an_existing_folder_is_kept_unless_told_otherwise(made: tuple[Path, Demo
     with pytest.raises(OutputExistsError, match=r"exists\. Add --overwrite"):
         run_demo(made[0], videos=8, recipe=dataclasses.replace(QUICK))
     assert (made[0] / "report.html").exists()
+
+
+def test_a_folder_that_is_no_demo_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(OutputExistsError, match=r"holds 'thesis\.tex', which no demo made"):
+        run_demo(tmp_path, videos=8, recipe=QUICK, overwrite=True)
+    assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match=r"cannot make .*file/demo: Not a directory"):
+        run_demo(tmp_path / "file" / "demo", videos=8, recipe=QUICK)

@@ -99,3 +99,17 @@ def test_standardised_embeddings_have_mean_0_and_spread_1() -> None:
 def test_no_videos_is_an_error(encoder: Encoder, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no videos to embed"):
         embed_records(encoder, [], frames=FrameCache(tmp_path, size=(32, 32)))
+
+
+def test_a_full_disk_leaves_no_feature_maps(
+    record: VideoRecord, encoder: Encoder, tmp_path: Path, monkeypatch
+) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    cache = FrameCache(tmp_path / "cache", size=(32, 32))
+    cache.load(record)
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(DataError, match=r"cannot keep feature maps in .*: No space left on device"):
+        FeatureCache(cache, encoder.base).load(record)
+    assert not [path for path in cache.folder(record).iterdir() if "features" in path.name]

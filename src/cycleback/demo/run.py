@@ -13,7 +13,7 @@ import torch
 from cycleback.data import Dataset, read_dataset
 from cycleback.demo.page import write_page
 from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import OutputExistsError, require
+from cycleback.errors import OutputExistsError, UserError, require
 from cycleback.evaluation import Report, evaluate, time_only_embeddings
 from cycleback.models import Encoder
 from cycleback.recipe import Recipe, build_encoder, load_recipe
@@ -22,6 +22,10 @@ from cycleback.synth import write_dataset
 from cycleback.training import StepReport
 
 Progress = Callable[[int, int], None]
+CONTENTS = (
+    *("videos", "run", "cache", "before_after.mp4", "similarity.png", "tsne.png"),
+    *("report.html", "report.json"),
+)
 KEYS = ("tau", "event_error_frames", "event_error_ms", "pce1", "pce3", "cycle_rate", "phase_accuracy")
 
 
@@ -134,6 +138,19 @@ def _fresh(out: Path, *, overwrite: bool) -> Path:
     if out.exists() and any(out.iterdir()):
         if not overwrite:
             raise OutputExistsError(f"{out} exists. Add --overwrite, or give another folder with --out.")
+        foreign = sorted(path.name for path in out.iterdir() if not _is_ours(path.name))
+        if foreign:
+            raise OutputExistsError(
+                f"{out} holds {foreign[0]!r}, which no demo made. Give another folder with --out."
+            )
         shutil.rmtree(out)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make {out}: {error.strerror}. Give another folder with --out.") from None
     return out
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a demo writes something of this name; `.videos…` is left by one that was killed."""
+    return name in CONTENTS or name.startswith(".videos")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord
+from cycleback.errors import DataError
 from cycleback.models import Base, base_fingerprint, fast_inference
 
 CHUNK_FRAMES = 64
@@ -62,5 +63,10 @@ class FeatureCache:
                 on_frames(len(features))
             del maps
             os.replace(temporary, path)
+        except OSError as error:
+            reason = error.strerror or error
+            raise DataError(
+                f"cannot keep feature maps in {path.parent}: {reason}. Free some space."
+            ) from None
         finally:
             temporary.unlink(missing_ok=True)
