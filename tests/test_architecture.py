@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "cycleback"
 # module or package -> what it may import from cycleback
 ALLOWED = {
     "errors": set(),
+    "files": {"errors"},
     "config": {"errors"},
     "video": {"errors"},
     "synth": {"video", "errors"},
@@ -35,7 +36,9 @@ ALLOWED = {
         "errors",
     },
 }
-ALLOWED["prepare"] = {"data", "video", "errors"}
+for part in ("applications", "data", "embeddings", "evaluation", "models", "recipe", "training"):
+    ALLOWED[part] = {*ALLOWED[part], "files"}
+ALLOWED["prepare"] = {"files", "data", "video", "errors"}
 ALLOWED["selection"] = {"data", "errors"}
 ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "selection"}
 ALLOWED["demo"] = set(ALLOWED)

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import Alignment
-from cycleback.errors import OutputExistsError, UserError
+from cycleback.errors import UserError
+from cycleback.files import write_text
 
 COLUMNS = ("frame_a", "seconds_a", "frame_b", "seconds_b", "confidence")
 
@@ -37,23 +37,13 @@ def write_table(path: Path | str, rows: list[dict[str, Any]], *, overwrite: bool
     path = Path(path)
     if path.suffix not in {".csv", ".json"}:
         raise UserError(f"cannot write a table to {path.name!r}: expected a name ending in .csv or .json")
-    if path.exists() and not overwrite:
-        raise OutputExistsError(f"{path} exists. Add --overwrite, or give another name with -o.")
     text = json.dumps(rows, indent=1) + "\n" if path.suffix == ".json" else _csv(rows)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, "utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return write_text(path, text, overwrite=overwrite)
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]) if rows else COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
