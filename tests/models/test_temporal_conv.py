@@ -17,7 +17,10 @@ def conv_pair(inputs: int, outputs: int) -> tuple[TemporalConv, nn.Conv3d]:
 
 
 @pytest.mark.parametrize("context_frames", [1, 2, 3, 5])
-@pytest.mark.parametrize("way", [TemporalConv.forward, TemporalConv.by_slices, TemporalConv.by_conv3d])
+@pytest.mark.parametrize(
+    "way",
+    [TemporalConv.forward, TemporalConv.by_slices, TemporalConv.by_stacking, TemporalConv.by_conv3d],
+)
 def test_output_equals_conv3d(way: Callable[[TemporalConv, Tensor], Tensor], context_frames: int) -> None:
     ours, reference = conv_pair(4, 6)
     clips = torch.randn(context_frames, 3, 4, 5, 7)  # (C, M, I, h, w)

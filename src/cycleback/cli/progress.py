@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from cycleback.training import StepReport
 
 
+EVERY = 5  # updates between looks at the numbers beside the bar
+
+
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
     """A stack of bars with time left; nothing is printed until the first one moves."""
@@ -57,8 +60,9 @@ def training_bar(bars: Progress, num_updates: int) -> Callable[["StepReport"], N
         if not tasks:
             bars.start()
             tasks.append(bars.add_task("learning", total=num_updates, note=""))
-        for name, value in (("loss", report.loss), ("cycles", report.cycle_rate)):
-            smooth[name] = value if name not in smooth else 0.95 * smooth[name] + 0.05 * value
+        if report.step % EVERY == 0 or not smooth:
+            for name, value in (("loss", report.loss), ("cycles", report.cycle_rate)):
+                smooth[name] = value if name not in smooth else 0.8 * smooth[name] + 0.2 * value
         note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back"
         bars.update(tasks[0], completed=report.step, note=note)  # type: ignore[arg-type]
 

@@ -1,7 +1,9 @@
 """A 3x3x3 convolution over context frames, with the weights of `nn.Conv3d(I, O, 3, padding=1)`.
 
 A clip of C frames needs 3 C - 2 products of a frame and a temporal slice of the kernel. The rest of the 3 C
-products of a padded Conv3d, a third of them at the usual C = 2, multiply zeros; on a CPU they are left out.
+products of a padded Conv3d, a third of them at the usual C = 2, multiply zeros. On a CPU they are left out;
+on a GPU, where starting an operation costs more, a short clip is one 2-D convolution over its frames side by
+side.
 
 Shapes: C context frames, M clips, N frames of a whole video, I O channels in and out, h w grid. Clips are
 laid out (C, M, ...), so that "all frames but the first" is one block of memory.
@@ -12,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 BEFORE, CENTER, AFTER = 0, 1, 2  # temporal slices of the kernel: weights of the previous, own and next frame
+STACKED_FRAMES = 3  # side by side C * C products are made: none too many for two frames, a quarter for three
 
 
 class TemporalConv(nn.Module):
@@ -30,7 +33,9 @@ class TemporalConv(nn.Module):
 
     def forward(self, clips: Tensor) -> Tensor:
         """Clips (C, M, I, h, w) to (C, M, O, h, w)."""
-        return self.by_slices(clips) if clips.device.type == "cpu" else self.by_conv3d(clips)
+        if clips.device.type == "cpu":
+            return self.by_slices(clips)
+        return self.by_stacking(clips) if len(clips) <= STACKED_FRAMES else self.by_conv3d(clips)
 
     def by_slices(self, clips: Tensor) -> Tensor:
         """`forward` as three 2-D convolutions, each over the frames it can reach: faster on a CPU."""
@@ -40,8 +45,24 @@ class TemporalConv(nn.Module):
             self._clip_product(clips[1:], AFTER),
         )
 
+    def by_stacking(self, clips: Tensor) -> Tensor:
+        """`forward` as one 2-D convolution from all channels of all frames to all channels of all frames."""
+        num_frames = len(clips)
+        stacked = clips.transpose(0, 1).flatten(1, 2)  # (M, C * I, h, w)
+        stacked = stacked.contiguous(memory_format=torch.channels_last)
+        output = F.conv2d(stacked, self.stacked_weight(num_frames), self.bias.repeat(num_frames), padding=1)
+        return torch.unflatten(output, 1, (num_frames, -1)).transpose(0, 1)
+
+    def stacked_weight(self, num_frames: int) -> Tensor:
+        """The kernel (C * O, C * I, 3, 3) of `by_stacking`: block (p, q) is how frame q acts on frame p."""
+        slices = self.weight.unbind(2)
+        nothing = torch.zeros_like(slices[CENTER])
+        frames = range(num_frames)
+        blocks = [[slices[q - p + CENTER] if abs(q - p) <= 1 else nothing for q in frames] for p in frames]
+        return torch.cat([torch.cat(row, dim=1) for row in blocks])
+
     def by_conv3d(self, clips: Tensor) -> Tensor:
-        """`forward` as one 3-D convolution: faster on a GPU, where starting an operation costs more."""
+        """`forward` as one 3-D convolution: for long clips on a GPU."""
         layout = torch.channels_last_3d
         stacked = clips.permute(1, 2, 0, 3, 4).contiguous(memory_format=layout)  # (M, I, C, h, w)
         output = F.conv3d(stacked, self.weight.contiguous(memory_format=layout), self.bias, padding=1)

@@ -122,7 +122,7 @@ def build_optimizer(recipe: Recipe, *modules: nn.Module) -> torch.optim.Optimize
     if section.name == "sgd":
         return torch.optim.SGD(parameters, momentum=section.momentum, **options)
     kind = torch.optim.AdamW if section.name == "adamw" else torch.optim.Adam
-    return kind(parameters, **options)
+    return kind(parameters, fused=all(p.is_cuda for p in parameters), **options)
 
 
 def build_batches(

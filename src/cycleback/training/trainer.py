@@ -6,13 +6,13 @@ One update: learning rate → batch → forward → loss → backward → clip �
 import dataclasses
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -24,8 +24,9 @@ from cycleback.training.batches import Batch, mixed_seed
 from cycleback.training.distributed import Processes
 from cycleback.training.ema import WeightAverage
 from cycleback.training.failures import explained, saving
-from cycleback.training.images import augmented_images, shown_frames
+from cycleback.training.images import augmented_images
 from cycleback.training.interrupt import stop_on_interrupt
+from cycleback.training.launched import Launched
 from cycleback.training.log import RunLog
 from cycleback.training.precision import Arithmetic, Forward, deterministic
 from cycleback.training.report import StepReport
@@ -33,7 +34,6 @@ from cycleback.training.schedule import Schedule, learning_rate_factor
 from cycleback.training.selection import Selector, better_of, write_selected
 from cycleback.training.state import Resumable, TrainState, load_state, save_state
 
-TOTAL, NORM = "", "|gradient|"  # no names of losses
 LOSS_STREAM, AUGMENT_STREAM = 1, 2  # keep the random numbers of a step apart
 
 
@@ -107,26 +107,41 @@ class Trainer:
         ):
             is_done = selector is not None and selector.is_done(state.selected)
             is_stopped = self.processes.any(interrupted())
+            waiting: deque[Launched] = deque()
+
+            def settle(left: int) -> None:
+                """Wait for all but the last `left` updates, and tell of them."""
+                while len(waiting) > left:
+                    report = waiting.popleft().report()
+                    if is_first and (report.step % log_every == 0 or report.step == self.num_updates):
+                        log.write(report.to_record(seconds=time.monotonic() - started), report)
+                    if is_first and on_step is not None:
+                        on_step(report)
+
             while state.step < self.num_updates and not is_done and not is_stopped:
                 with explained(state.step, self.device):
-                    report = self.update(state.step)
+                    waiting.append(self.launch(state.step))
                 state = dataclasses.replace(state, step=state.step + 1, seconds=time.monotonic() - started)
                 is_last = state.step == self.num_updates
-                if is_first and (is_last or state.step % log_every == 0):
-                    log.write(report.to_record(seconds=state.seconds), report)
-                if is_first and on_step is not None:
-                    on_step(report)
-                is_stopped = self.processes.any(interrupted())
                 looked = selector is not None and (is_last or state.step % selector.every == 0)
+                is_saved = is_last or looked or state.step % save_every == 0
+                settle(0 if is_saved else self._updates_ahead)
+                is_stopped = self.processes.any(interrupted())
+                if is_stopped:
+                    settle(0)
                 if selector is not None and looked:
                     state = self._look(folder, state, selector, log=log, on_save=on_save)
                     is_done = selector.is_done(state.selected)
-                if is_last or is_stopped or looked or state.step % save_every == 0:
+                if is_saved or is_stopped:
                     self._save(folder, state, on_save=on_save)
         return dataclasses.replace(state, stopped_early=is_done and state.step < self.num_updates)
 
     def update(self, step: int) -> StepReport:
         """One optimizer update; all that is random in it is a function of (seed, step)."""
+        return self.launch(step).report()
+
+    def launch(self, step: int) -> Launched:
+        """Start an update without waiting for the device; its report tells whether it went well."""
         rate = self._set_learning_rate(step)
         self.encoder.train()
         self.optimizer.zero_grad(set_to_none=True)
@@ -138,21 +153,22 @@ class Trainer:
             losses.append(parts)
         self.processes.average_gradients(self._parameters)
         norm = nn.utils.clip_grad_norm_(self._parameters, self.clip_norm or math.inf)
-        values = _numbers(norm, losses)
-        self._require_finite(step, values, batches)
+        launched = Launched(
+            step=step + 1,
+            learning_rate=rate,
+            gradient_norm=norm.detach(),
+            losses=losses,
+            batches=batches,
+            embeddings=embeddings,
+            names=self.names,
+            shows_frames=self.processes.world_size == 1,
+        )
+        if not self._updates_ahead:
+            launched.require_finite()  # before the weights are touched
         self.optimizer.step()
         if self._average is not None:
             self._average.update(step)
-        means = {name: float(np.mean(column)) for name, column in values.items()}
-        return StepReport(
-            step=step + 1,
-            gradient_norm=means.pop(NORM),
-            loss=means.pop(TOTAL),
-            parts=means,
-            learning_rate=rate,
-            embeddings=embeddings,
-            frames=shown_frames(batches[-1]) if self.processes.world_size == 1 else None,
-        )
+        return launched
 
     def _forward_backward(self, number: int, batch: Batch) -> tuple[Tensor, LossParts]:
         """Embed, compute the loss over the whole batch, add to the gradients; embeddings (B, T, D)."""
@@ -245,6 +261,11 @@ class Trainer:
             group["lr"] = group.setdefault("base_lr", group["lr"]) * factor
         return float(self.optimizer.param_groups[0]["lr"])
 
+    @property
+    def _updates_ahead(self) -> int:
+        """Updates that may be on their way: a GPU works on one while the next is made ready."""
+        return 1 if self.device.type == "cuda" else 0
+
     @cached_property
     def _forward(self) -> Forward:
         return Forward(self.encoder, self.arithmetic)
@@ -265,25 +286,3 @@ class Trainer:
     @property
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-
-    def _require_finite(self, step: int, values: dict[str, list[float]], batches: Sequence[Batch]) -> None:
-        if np.isfinite([*values[NORM], *values[TOTAL]]).all():
-            return
-        broken = next((i for i, total in enumerate(values[TOTAL]) if not math.isfinite(total)), -1)
-        parts = {name: column[broken] for name, column in values.items() if name not in (NORM, TOTAL)}
-        terms = ", ".join(f"{name} {value:g}" for name, value in parts.items())
-        videos = ", ".join(self.names[video] for video in batches[broken].videos)
-        raise TrainingError(
-            f"loss or gradient is not finite at update {step + 1} ({terms}; videos: {videos}). "
-            "Lower optimizer.learning_rate or set optimizer.clip_norm; the last saved state is whole."
-        )
-
-
-def _numbers(norm: Tensor, losses: Sequence[LossParts]) -> dict[str, list[float]]:
-    """Length of the gradient, the losses and their parts, a number a batch; waits for the device once."""
-    columns = {TOTAL: [parts.total for parts in losses]}
-    for name in losses[0].parts:
-        columns[name] = [parts.parts[name] for parts in losses]
-    flat = torch.stack([norm.detach(), *(value for column in columns.values() for value in column)]).tolist()
-    rows = iter(flat[1:])
-    return {NORM: flat[:1], **{name: [next(rows) for _ in column] for name, column in columns.items()}}
