@@ -9,6 +9,7 @@ Example:
 
 import argparse
 import json
+import re
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -54,6 +55,19 @@ def _figures(group: list[dict[str, Any]]) -> dict[str, Any]:
     return {"seeds": len(group), **figures}
 
 
+def write(path: Path, result: dict[str, Any]) -> None:
+    """Keep all runs and their summary."""
+    result["rows"] = summary(result["runs"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(tidy_json(result), "utf-8")
+
+
+def tidy_json(value: Any) -> str:
+    """Indented JSON with every list of numbers on one line."""
+    text = json.dumps(value, indent=1)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
+
+
 def print_table(rows: dict[str, Any]) -> None:
     """The summary for people."""
     print(f"{'':34}" + "".join(f"{figure:>24}" for figure in FIGURES))
@@ -74,11 +88,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
     parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/ablation.json"))
+    parser.add_argument("--join", type=Path, nargs="*", default=[], help="result files to add to --out")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
     arguments = parser.parse_args()
     dataset = hard_set(arguments.data)
     result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
     runs = result.setdefault("runs", {})
+    for other in arguments.join:
+        runs |= json.loads(other.read_text("utf-8"))["runs"]
     for seed in map(int, arguments.seeds.split(",")):
         for base in arguments.bases.split(","):
             for row in arguments.rows.split(","):
@@ -90,9 +107,8 @@ def main() -> None:
                 runs[key] = (
                     measure(row, dataset, recipe, parts=["val"], cache=arguments.cache) | circumstances()
                 )
-                result["rows"] = summary(runs)
-                arguments.out.parent.mkdir(parents=True, exist_ok=True)
-                arguments.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+                write(arguments.out, result)
+    write(arguments.out, result)
     if arguments.json:
         print(json.dumps(result["rows"]))
     else:

@@ -12,8 +12,9 @@ import json
 import os
 import subprocess
 import tempfile
-import time
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from cycleback.evaluation import evaluate, time_only_embeddings
 from cycleback.models import Encoder
 from cycleback.recipe import Recipe, build_encoder, load_recipe
 from cycleback.runs import embed_videos, load_encoder, train
+from cycleback.training import read_log
 
 LOSSES = {
     "tcc": "{ tcc = 1.0 }",
@@ -32,6 +34,7 @@ LOSSES = {
     "tcc+tcn": "{ tcc = 1.0, tcn = 1.0 }",
     "tcc+sal": "{ tcc = 1.0, sal = 1.0 }",
     "supervised": "{ supervised = 1.0 }",
+    "tcc-stochastic": "{ stochastic_tcc = 1.0 }",
 }
 KINDS = {"tcc-classification": "classification", "tcc-mse": "mse"}
 BASELINES = ("time-only", "untrained", "frozen")
@@ -44,29 +47,49 @@ def recipe_of(row: str, name: str, overrides: list[str], seed: int) -> Recipe:
     return load_recipe(name, [*loss, *kind, *overrides, f"run.seed={seed}"])
 
 
-def encoder_of(row: str, dataset: Dataset, recipe: Recipe, cache: Path) -> tuple[Encoder, float]:
-    """The encoder of a row and the minutes its training took."""
-    if row == "frozen":
-        return load_encoder("pretrained"), 0.0
+@dataclass(frozen=True)
+class Trained:
+    """An encoder, the minutes its training took, and how it went: (update, loss, cycle rate) now and then."""
+
+    encoder: Encoder
+    minutes: float = 0.0
+    curve: tuple[tuple[float, ...], ...] = ()
+
+
+def trained(row: str, dataset: Dataset, recipe: Recipe, cache: Path | None) -> Trained:
+    """The encoder of a row."""
+    if row in ("frozen", "time-only"):
+        return Trained(load_encoder("pretrained"))
     if row == "untrained":
         torch.manual_seed(recipe.run.seed)
-        return build_encoder(recipe), 0.0
+        return Trained(build_encoder(recipe))
     with tempfile.TemporaryDirectory() as folder:
-        started = time.monotonic()
-        train(dataset, Path(folder) / "run", recipe=recipe, cache=cache)
-        return load_encoder(Path(folder) / "run"), (time.monotonic() - started) / 60
+        run = Path(folder) / "run"
+        state = train(dataset, run, recipe=recipe, cache=cache)
+        return Trained(load_encoder(run), state.seconds / 60, curve_of(run))
 
 
-def measure(row: str, dataset: Dataset, recipe: Recipe, *, parts: list[str], cache: Path) -> dict[str, Any]:
+def curve_of(run: Path, points: int = 40) -> tuple[tuple[float, ...], ...]:
+    """The log of a run in about so many points, each the mean of the records since the one before."""
+    records = [record for record in read_log(run) if "loss" in record]
+    size = max(1, len(records) // points)
+    groups = [records[start : start + size] for start in range(0, len(records) - size + 1, size)]
+    return tuple(
+        (group[-1]["step"], *(round(fmean(r[key] for r in group), 4) for key in ("loss", "cycle_rate")))
+        for group in groups
+    )
+
+
+def measure(
+    row: str, dataset: Dataset, recipe: Recipe, *, parts: list[str], cache: Path | None
+) -> dict[str, Any]:
     """Scores of a row on each held-out part."""
-    if row == "time-only":
-        encoder, minutes = load_encoder("pretrained"), 0.0
-    else:
-        encoder, minutes = encoder_of(row, dataset, recipe, cache)
-    sets = {part: embed_videos(encoder, dataset.split(part), cache=cache) for part in ("train", *parts)}
+    made = trained(row, dataset, recipe, cache)
+    sets = {part: embed_videos(made.encoder, dataset.split(part), cache=cache) for part in ("train", *parts)}
     if row == "time-only":
         sets = {part: time_only_embeddings(found) for part, found in sets.items()}
-    return {"minutes": round(minutes, 2)} | {part: score(sets["train"], sets[part]) for part in parts}
+    scores = {part: score(sets["train"], sets[part]) for part in parts}
+    return {"minutes": round(made.minutes, 3), "curve": made.curve, **scores}
 
 
 def score(seen: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, Any]:

@@ -268,3 +268,14 @@ def test_a_recurrent_embedder_trains_with_positives_and_is_flagged(
     embeddings.save(tmp_path / "set")
     assert cycleback.EmbeddingSet.load(tmp_path / "set").can_count_frames
     assert cycleback.evaluate(None, embeddings).can_count_frames
+
+
+def test_a_run_may_begin_with_the_encoder_of_another(videos: Path, cache: Path, tmp_path: Path) -> None:
+    first = replace(SCRATCH, optimizer=replace(SCRATCH.optimizer, learning_rate=1e-2))
+    cycleback.train(videos, tmp_path / "first", recipe=first, cache=cache)
+    start = replace(SCRATCH.run, start_from=str(tmp_path / "first"), seed=1)
+    still = replace(SCRATCH.optimizer, learning_rate=0.0, weight_decay=0.0, num_updates=1)
+    second = replace(SCRATCH, run=start, optimizer=still)
+    cycleback.train(videos, tmp_path / "second", recipe=second, cache=cache)
+    weights = [dict(cycleback.load_encoder(tmp_path / name).named_parameters()) for name in ("first", "second")]
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())

@@ -197,6 +197,7 @@ GPU_ARITHMETICS = [
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch.compile uses it
 @pytest.mark.parametrize("arithmetic", GPU_ARITHMETICS)
 def test_a_gpu_gives_the_losses_of_the_cpu(tmp_path: Path, trainer, arithmetic: Arithmetic) -> None:
     cuda, options = torch.device("cuda"), {"dropout": 0.0, "losses": ("tcc", "tcn")}

@@ -5,7 +5,9 @@ The paper's: horizontal flip, brightness, contrast. Off unless asked for: hue, s
 Letters: B clips, H W pixels; ... the frames of a clip, such as T sampled frames and C context frames.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -76,9 +78,20 @@ class Augmentation:
     noise_seed: int = 0
 
     @property
+    def tensors(self) -> dict[str, Tensor]:
+        """What was drawn, by operation."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Tensor)}
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same draw with every tensor changed: moved, copied, or some of its clips taken."""
+        changed: dict[str, Any] = {name: change(value) for name, value in self.tensors.items()}
+        return replace(self, **changed)
+
+    @property
     def is_identity(self) -> bool:
         """Whether every operation is off."""
-        return all(getattr(self, field.name) is None for field in fields(self) if field.name != "noise_seed")
+        return not self.tensors
 
 
 def draw_augmentation(batch: int, *, settings: AugmentSettings, generator: torch.Generator) -> Augmentation:
@@ -195,7 +208,6 @@ def _column(values: Tensor, frames: Tensor) -> Tensor:
 def _check(frames: Tensor, augmentation: Augmentation) -> None:
     if frames.ndim < 4 or frames.shape[-3] != 3 or not frames.is_floating_point():
         raise ValueError(f"frames must be float (B, ..., 3, H, W), got {frames.dtype} {tuple(frames.shape)}")
-    for field in fields(augmentation):
-        values = getattr(augmentation, field.name)
-        if isinstance(values, Tensor) and len(values) != len(frames):
+    for values in augmentation.tensors.values():
+        if len(values) != len(frames):
             raise ValueError(f"the augmentation is drawn for {len(values)} clips, frames hold {len(frames)}")

@@ -24,6 +24,8 @@ class Loss(nn.Module):
     Attributes:
         needs: The keywords `forward` takes, among "times", "positives", "phases", "mask" and "generator".
             A caller that has them all passes these and no others.
+        capturable: Whether it may be recorded as a CUDA graph: it never waits for the device.
     """
 
     needs: frozenset[str] = frozenset()
+    capturable: bool = True

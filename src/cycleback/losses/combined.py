@@ -26,6 +26,7 @@ class CombinedLoss(Loss):
         self.losses = nn.ModuleDict({name: parts[name][0] for name in self.weights})
         self.needs_of = {name: parts[name][0].needs for name in self.weights}
         self.needs = frozenset().union(*self.needs_of.values())
+        self.capturable = all(parts[name][0].capturable for name in self.weights)
 
     def parts(
         self,

@@ -45,6 +45,11 @@ def check_mask(mask: Tensor, embeddings: Tensor) -> None:
         raise ValueError(f"mask leaves no frame in videos {empty} of the batch; drop these videos")
 
 
+def can_look(values: Tensor) -> bool:
+    """Whether values may be read for a check: not while a CUDA graph is recorded, when there are none."""
+    return not (values.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
 def without_autocast(embeddings: Tensor) -> torch.autocast:
     """Context in which autocast is off: a half-precision softmax saturates, and distances cancel."""
     return torch.autocast(embeddings.device.type, enabled=False)

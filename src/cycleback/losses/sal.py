@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.losses.base import Loss
-from cycleback.losses.inputs import check_embeddings, check_mask, check_positive, without_autocast
+from cycleback.losses.inputs import can_look, check_embeddings, check_mask, check_positive, without_autocast
 
 FRAMES_DRAWN = 5
 
@@ -65,7 +65,7 @@ def draw_triplets(
     keys.masked_fill_(~mask.to(device)[:, None], -1.0)
     a, b, c, d, e = keys.topk(FRAMES_DRAWN).indices.sort().values.unbind(-1)  # (B, K) each
     coins = torch.rand(2, *shape, generator=generator, device=device) < 0.5
-    order = torch.randperm(shape[0] * shape[1], generator=generator, device=device)
+    order = torch.rand(shape[0] * shape[1], generator=generator, device=device).argsort()
     shuffled = (order < round(shuffled_fraction * len(order))).reshape(shape)
     middle = torch.where(shuffled, torch.where(coins[0], a, e), c)
     first, last = torch.where(coins[1], b, d), torch.where(coins[1], d, b)
@@ -74,6 +74,8 @@ def draw_triplets(
 
 def check_enough_frames(mask: Tensor) -> None:
     """Refuse a video of fewer real frames, True in `mask` (B, T), than are drawn."""
+    if not can_look(mask):
+        return
     counts = mask.sum(dim=1).tolist()
     if min(counts) < FRAMES_DRAWN:
         raise ValueError(
@@ -137,8 +139,10 @@ class SaLLoss(Loss):
             shape = tuple(embeddings.shape)
             raise ValueError(f"embeddings must be (B, T, {self.embedding_size}) for this loss, got {shape}")
         if mask is None:
-            mask = torch.ones(embeddings.shape[:2], dtype=torch.bool)
-        check_mask(mask, embeddings)
+            device = None if generator is None else generator.device
+            mask = torch.ones(embeddings.shape[:2], dtype=torch.bool, device=device)
+        else:
+            check_mask(mask, embeddings)
         triplets = draw_triplets(
             mask,
             triplets_per_video=self.triplets_per_video,

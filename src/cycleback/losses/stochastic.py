@@ -113,6 +113,7 @@ class StochasticTCCLoss(Loss):
     """The error of a `TCCLoss`, over random cycles instead of all pairs and all frames."""
 
     needs = frozenset({"times", "mask", "generator"})
+    capturable = False  # the start frames are listed, which waits for the device
 
     def __init__(
         self,

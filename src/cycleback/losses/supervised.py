@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.losses.base import Loss
-from cycleback.losses.inputs import check_embeddings, check_mask, check_per_frame, without_autocast
+from cycleback.losses.inputs import can_look, check_embeddings, check_mask, check_per_frame, without_autocast
 from cycleback.losses.masks import erase_padding, mean_of_real
 
 UNLABELLED = -1
@@ -30,6 +30,8 @@ def known_phases(
     if phases.is_floating_point() or phases.dtype == torch.bool:
         raise ValueError(f"phases must be integers, got {phases.dtype}")
     phases = phases.long() if mask is None else phases.long().masked_fill(~mask, UNLABELLED)
+    if not can_look(phases):
+        return phases
     low, high = int(phases.min()), int(phases.max())
     if low < UNLABELLED or high >= num_phases:
         raise ValueError(

@@ -160,12 +160,14 @@ class RunSection:
     """Seed, rhythm and arithmetic."""
 
     seed: int = 0
+    start_from: str = ""  # a run folder whose encoder to begin with; "": from the first weights
     save_every: int = 100
     log_every: int = 10
     precision: Literal["float32", "bfloat16"] = "float32"  # of the network; losses are always float32
     channels_last: bool = False
     compile: bool = False
     deterministic: bool = False
+    record: bool = True  # on a GPU, replay each update as one CUDA graph
     ema_decay: float = 0.0  # 0: keep the weights themselves
     select_every: int = 0  # updates between looks at the held-out cycle-consistency; 0: keep the last weights
     patience: int = 0  # looks without progress before stopping; 0: never

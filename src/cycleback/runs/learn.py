@@ -10,7 +10,7 @@ import torch
 from cycleback.data import Dataset, FrameCache, read_dataset
 from cycleback.embeddings.embed import Progress
 from cycleback.losses import CombinedLoss
-from cycleback.models import Encoder, VectorBase, save_encoder
+from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer
 from cycleback.runs.encode import choose_device
 from cycleback.runs.folder import open_run, run_records
@@ -94,7 +94,10 @@ def _prepare(
     """Build the encoder and the loss, and bring the videos into the form it trains on."""
     records = run_records(output, dataset, "train")
     torch.manual_seed(recipe.run.seed)
-    encoder = build_encoder(recipe).to(device)
+    encoder = build_encoder(recipe)
+    if recipe.run.start_from:
+        load_weights(Path(recipe.run.start_from), encoder)
+    encoder = encoder.to(device)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     if isinstance(encoder.base, VectorBase):
         encoder.base.fit(vectors(record).to(device) for record in records)
@@ -159,7 +162,9 @@ def _learn(
         step_updates=settings.step_updates,
         step_factor=settings.step_factor,
         ema_decay=rhythm.ema_decay,
-        arithmetic=Arithmetic(rhythm.precision, rhythm.channels_last, rhythm.compile, rhythm.deterministic),
+        arithmetic=Arithmetic(
+            rhythm.precision, rhythm.channels_last, rhythm.compile, rhythm.deterministic, rhythm.record
+        ),
         device=processes.device,
         processes=processes,
     )

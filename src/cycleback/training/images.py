@@ -4,7 +4,6 @@ Shapes: B videos of a batch, b of them here, T frames, C context frames, H W pix
 """
 
 import dataclasses
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,18 +12,22 @@ from cycleback.data import Augmentation, AugmentSettings, augment, draw_augmenta
 from cycleback.training.batches import Batch, mixed_seed
 
 
-def augmented_images(frames: Tensor, batch: Batch, *, settings: AugmentSettings | None, seed: int) -> Tensor:
-    """Frames (b, T, C, H, W, 3) uint8 to images (b, T, C, 3, H, W) in [0, 1].
+def draw_for(batch: Batch, *, settings: AugmentSettings | None, seed: int) -> Augmentation:
+    """What to do to the clips of a batch; nothing without settings.
 
     What is drawn for a video depends on `seed` and its row in the batch, not on which process embeds it; only
     the pattern of the noise does.
     """
-    images = frames.movedim(-1, -3).float() / 255
     if settings is None:
-        return images
+        return Augmentation()
     generator = torch.Generator().manual_seed(seed)
     draw = draw_augmentation(len(batch.videos), settings=settings, generator=generator)
-    return augment(images, draw if batch.rows is None else rows_of(draw, batch.rows))
+    return draw if batch.rows is None else rows_of(draw, batch.rows)
+
+
+def augmented_images(frames: Tensor, augmentation: Augmentation) -> Tensor:
+    """Frames (b, T, C, H, W, 3) uint8 to images (b, T, C, 3, H, W) in [0, 1]."""
+    return augment(frames.movedim(-1, -3).float() / 255, augmentation)
 
 
 def shown_frames(batch: Batch) -> Tensor | None:
@@ -36,8 +39,5 @@ def shown_frames(batch: Batch) -> Tensor | None:
 
 def rows_of(draw: Augmentation, rows: tuple[int, ...]) -> Augmentation:
     """The draw of some of the clips, with another pattern of noise for other clips."""
-    values = {f.name: getattr(draw, f.name) for f in dataclasses.fields(draw)}
-    picked: dict[str, Any] = {
-        name: value[list(rows)] for name, value in values.items() if isinstance(value, Tensor)
-    }
-    return dataclasses.replace(draw, **picked, noise_seed=mixed_seed(draw.noise_seed, rows[0]))
+    picked = draw.map(lambda values: values[list(rows)])
+    return dataclasses.replace(picked, noise_seed=mixed_seed(draw.noise_seed, rows[0]))

@@ -9,7 +9,6 @@ Shapes: B videos, T sampled frames per video, D embedding size.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -30,8 +29,7 @@ class Launched:
 
     Attributes:
         step: updates so far, this one included.
-        gradient_norm: scalar, before clipping.
-        losses: of each batch of the update.
+        numbers: length of the gradient before clipping, and the losses of each batch of the update.
         embeddings: (B, T, D) of the last batch, before the update.
         names: names of the training videos, for messages.
         shows_frames: whether the embeddings are those of all frames of the last batch.
@@ -39,8 +37,7 @@ class Launched:
 
     step: int
     learning_rate: float
-    gradient_norm: Tensor
-    losses: Sequence[LossParts]
+    numbers: "Numbers"
     batches: Sequence[Batch]
     embeddings: Tensor
     names: Sequence[str]
@@ -49,7 +46,7 @@ class Launched:
     def report(self) -> StepReport:
         """How it went; waits for the device."""
         self.require_finite()
-        means = {name: float(np.mean(column)) for name, column in self._numbers.items()}
+        means = {name: float(np.mean(column)) for name, column in self.numbers.read().items()}
         return StepReport(
             step=self.step,
             gradient_norm=means.pop(NORM),
@@ -62,7 +59,7 @@ class Launched:
 
     def require_finite(self) -> None:
         """Refuse to go on with numbers that are none; waits for the device."""
-        values = self._numbers
+        values = self.numbers.read()
         if np.isfinite([*values[NORM], *values[TOTAL]]).all():
             return
         broken = next((i for i, total in enumerate(values[TOTAL]) if not math.isfinite(total)), -1)
@@ -74,12 +71,24 @@ class Launched:
             "Lower optimizer.learning_rate or set optimizer.clip_norm; the last saved state is whole."
         )
 
-    @cached_property
-    def _numbers(self) -> dict[str, list[float]]:
-        """Length of the gradient, the losses and their parts, a number a batch; waits once."""
-        columns = {TOTAL: [parts.total for parts in self.losses]}
-        for name in self.losses[0].parts:
-            columns[name] = [parts.parts[name] for parts in self.losses]
-        scalars = [self.gradient_norm, *(value for column in columns.values() for value in column)]
-        rows = iter((flat := torch.stack(scalars).tolist())[1:])
-        return {NORM: flat[:1], **{name: [next(rows) for _ in column] for name, column in columns.items()}}
+
+class Numbers:
+    """The scalars of an update on their way from the device; only reading them waits."""
+
+    def __init__(self, gradient_norm: Tensor, losses: Sequence[LossParts]) -> None:
+        self._names = [NORM, *(name for parts in losses for name in (TOTAL, *parts.parts))]
+        scalars = torch.stack([gradient_norm, *(v for p in losses for v in (p.total, *p.parts.values()))])
+        self._values, self._arrived = scalars, None
+        if scalars.is_cuda:
+            self._values = torch.empty(scalars.shape, pin_memory=True).copy_(scalars, non_blocking=True)
+            self._arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._arrived.record()
+
+    def read(self) -> dict[str, list[float]]:
+        """Length of the gradient, the losses and their parts: by name, a number a batch."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        columns: dict[str, list[float]] = {}
+        for name, value in zip(self._names, self._values.tolist(), strict=True):
+            columns.setdefault(name, []).append(value)
+        return columns

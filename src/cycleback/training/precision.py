@@ -26,12 +26,14 @@ class Arithmetic:
         channels_last: lay images out as (H, W, channels) in the base: faster convolutions on GPUs.
         compile: let torch.compile fuse the forward pass; the first update then takes a minute.
         deterministic: use only operations that give the same bits each time, and refuse others.
+        record: on a GPU, replay each update as one recording (see `cycleback.training.recording`).
     """
 
     precision: Precision = "float32"
     channels_last: bool = False
     compile: bool = False
     deterministic: bool = False
+    record: bool = True
 
     def __post_init__(self) -> None:
         if self.precision not in get_args(Precision):
@@ -51,7 +53,9 @@ class Forward:
     def __call__(self, inputs: Tensor, *, are_features: bool) -> Tensor:
         """Embeddings (B, T, D) of frames (B, T, C, ...), or of their feature maps (B, T, C, F, h, w)."""
         run = self._from_features if are_features else self._from_frames
-        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=self.is_bfloat16):
+        with torch.autocast(
+            inputs.device.type, torch.bfloat16, enabled=self.is_bfloat16, cache_enabled=False
+        ):
             embeddings: Tensor = run(inputs)
         return embeddings.float()
 

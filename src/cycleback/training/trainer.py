@@ -14,27 +14,25 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from cycleback.data import AugmentSettings
 from cycleback.errors import TrainingError
 from cycleback.losses import CombinedLoss, LossParts
 from cycleback.models import Encoder
-from cycleback.training.batches import Batch, mixed_seed
+from cycleback.training.batches import Batch
 from cycleback.training.distributed import Processes
 from cycleback.training.ema import WeightAverage
 from cycleback.training.failures import explained, saving
-from cycleback.training.images import augmented_images
 from cycleback.training.interrupt import stop_on_interrupt
-from cycleback.training.launched import Launched
+from cycleback.training.launched import Launched, Numbers
 from cycleback.training.log import RunLog
 from cycleback.training.precision import Arithmetic, Forward, deterministic
 from cycleback.training.report import StepReport
 from cycleback.training.schedule import Schedule, learning_rate_factor
 from cycleback.training.selection import Selector, better_of, write_selected
 from cycleback.training.state import Resumable, TrainState, load_state, save_state
-
-LOSS_STREAM, AUGMENT_STREAM = 1, 2  # keep the random numbers of a step apart
+from cycleback.training.step import Step
 
 
 @dataclass
@@ -149,15 +147,14 @@ class Trainer:
         batches: list[Batch] = []
         for number in range(step * self.accumulate, (step + 1) * self.accumulate):
             batches.append(self.batches(number))
-            embeddings, parts = self._forward_backward(number, batches[-1])
+            embeddings, parts = self._step(number, batches[-1])
             losses.append(parts)
         self.processes.average_gradients(self._parameters)
         norm = nn.utils.clip_grad_norm_(self._parameters, self.clip_norm or math.inf)
         launched = Launched(
             step=step + 1,
             learning_rate=rate,
-            gradient_norm=norm.detach(),
-            losses=losses,
+            numbers=Numbers(norm.detach(), losses),
             batches=batches,
             embeddings=embeddings,
             names=self.names,
@@ -169,44 +166,6 @@ class Trainer:
         if self._average is not None:
             self._average.update(step)
         return launched
-
-    def _forward_backward(self, number: int, batch: Batch) -> tuple[Tensor, LossParts]:
-        """Embed, compute the loss over the whole batch, add to the gradients; embeddings (B, T, D)."""
-        rank = (self.processes.rank,) if self.processes.rank else ()  # each process has its own dropout
-        torch.manual_seed(mixed_seed(self.seed, number, *rank))
-        embeddings, near = self._embed(number, batch)
-        seed = mixed_seed(self.seed, number, LOSS_STREAM, 0)
-        torch.manual_seed(seed)  # of dropout in a loss, the same for all processes
-        parts = self.loss.parts(
-            embeddings,
-            times=batch.times.to(self.device),
-            positives=near,
-            phases=None if batch.phases is None else batch.phases.to(self.device),
-            generator=torch.Generator().manual_seed(seed),
-        )
-        (parts.total / self.accumulate).backward()  # type: ignore[no-untyped-call]
-        values = {name: value.detach() for name, value in parts.parts.items()}
-        return embeddings.detach(), LossParts(parts.total.detach(), values)
-
-    def _embed(self, number: int, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Embeddings (B, T, D) of the anchors, and those of the positives where the batch has them."""
-        inputs = batch.inputs.to(self.device, non_blocking=True)
-        are_features = inputs.is_floating_point() and inputs.ndim == 6
-        if inputs.is_floating_point():
-            inputs = inputs.float()
-        else:
-            seed = mixed_seed(self.seed, number, AUGMENT_STREAM, 0)
-            inputs = augmented_images(inputs, batch, settings=self.augmentation, seed=seed)
-        remembers = batch.has_positives and self.encoder.embedder.can_count_frames
-        parts = (
-            inputs.chunk(2, dim=1) if remembers else (inputs,)
-        )  # positives are no later frames of the anchors
-        embeddings = torch.cat([self._forward(part, are_features=are_features) for part in parts], dim=1)
-        embeddings = self.processes.gather(embeddings, len(batch.videos))
-        if not batch.has_positives:
-            return embeddings, None
-        anchors, near = embeddings.chunk(2, dim=1)
-        return anchors, near
 
     def _look(
         self,
@@ -267,8 +226,18 @@ class Trainer:
         return 1 if self.device.type == "cuda" else 0
 
     @cached_property
-    def _forward(self) -> Forward:
-        return Forward(self.encoder, self.arithmetic)
+    def _step(self) -> Step:
+        return Step(
+            self.encoder,
+            self.loss,
+            Forward(self.encoder, self.arithmetic),
+            seed=self.seed,
+            accumulate=self.accumulate,
+            augmentation=self.augmentation,
+            device=self.device,
+            processes=self.processes,
+            records=self.arithmetic.record,
+        )
 
     @cached_property
     def _average(self) -> WeightAverage | None:

@@ -1,0 +1,132 @@
+"""What makes TCC learn, one setting at a time: alone, on the hard synthetic set, with a pretrained base.
+
+Each experiment changes the recipe `fast` with TCC alone, trains with every seed, and keeps the held-out
+key-event error, the held-out cycle rate and the learning curve. A stopped run goes on where it was.
+
+Example:
+    python benchmarks/what_matters.py --seeds 0,1 --out benchmarks/results/what_matters.json
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ablation import hard_set, tidy_json
+from cycleback.data import Dataset
+from cycleback.errors import TrainingError
+from cycleback.evaluation import evaluate
+from cycleback.recipe import load_recipe
+from cycleback.runs import embed_videos, load_encoder, train
+from reproduce import circumstances, curve_of
+
+ALONE = ("loss.weights={ tcc = 1.0 }",)
+PAPER = ("loss.tcc.scaling=none", "loss.tcc.temperature=1.0")
+KINDS = ("regression", "classification", "mse")
+EXPERIMENTS: dict[str, tuple[str, ...]] = {
+    "as it is": (),
+    **{f"temperature {t}": (f"loss.tcc.temperature={t}",) for t in ("0.01", "0.03", "0.3", "1.0", "3.0")},
+    **{
+        f"scaling none, temperature {t}": ("loss.tcc.scaling=none", f"loss.tcc.temperature={t}")
+        for t in ("0.1", "1.0", "10.0")
+    },
+    "unit vectors": ("loss.tcc.normalize=true", "loss.tcc.scaling=none"),
+    "cosine": ("loss.tcc.similarity=cosine", "loss.tcc.scaling=none"),
+    **{f"learning rate {rate}": (f"optimizer.learning_rate={rate}",) for rate in ("1e-4", "1e-3", "1e-2")},
+    **{f"batch {size}": (f"optimizer.batch_size={size}",) for size in (2, 8, 16)},
+    **{f"frames {count}": (f"data.frames_per_video={count}",) for count in (10, 40)},
+    **{
+        f"variance weight {weight}": (f"loss.tcc.variance_weight={weight}",)
+        for weight in ("0.0", "0.01", "0.1")
+    },
+    "no BatchNorm": ("encoder.batch_norm=false",),
+    "dropout 0": ("encoder.dropout=0.0",),
+    "dropout 0.3": ("encoder.dropout=0.3",),
+    "no warm-up": ("optimizer.warmup_updates=0",),
+    "3000 updates": ("optimizer.num_updates=3000",),
+    **{
+        f"{kind}, temperature {t}": (f"loss.tcc.kind={kind}", f"loss.tcc.temperature={t}")
+        for kind in KINDS[1:]
+        for t in ("0.01", "0.1", "1.0")
+    },
+    **{f"{kind}, as printed": (f"loss.tcc.kind={kind}", "loss.tcc.index=position", *PAPER) for kind in KINDS},
+    **{f"{kind} after TCN": (f"loss.tcc.kind={kind}", "warm") for kind in KINDS},
+    "TCN alone": ("loss.weights={ tcn = 1.0 }",),
+    "with TCN": ("loss.weights={ tcc = 1.0, tcn = 1.0 }",),
+}
+WARM_UPDATES = 300
+
+
+def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None) -> dict[str, Any]:
+    """Train one experiment and measure it on the held-out videos."""
+    settings = [setting for setting in EXPERIMENTS[name] if setting != "warm"]
+    if "warm" in EXPERIMENTS[name]:
+        first = ["loss.weights={ tcn = 1.0 }", f"optimizer.num_updates={WARM_UPDATES}", f"run.seed={seed}"]
+        warm = load_recipe("fast", first)
+        train(dataset, folder / "warm", recipe=warm, cache=cache)
+        settings += [f"run.start_from={folder / 'warm'}"]
+    recipe = load_recipe("fast", [*ALONE, *settings, f"run.seed={seed}"])
+    try:
+        train(dataset, folder / "run", recipe=recipe, cache=cache)
+    except TrainingError as error:
+        return {"failed": str(error)}
+    held_out = embed_videos(load_encoder(folder / "run"), dataset.split("val"), cache=cache)
+    report = evaluate(None, held_out).to_json()
+    figures = {
+        key: report[key] for key in ("event_error_frames", "event_error_frames_dtw", "tau", "cycle_rate")
+    }
+    return {**figures, "curve": curve_of(folder / "run")}
+
+
+def summary(runs: dict[str, Any]) -> dict[str, Any]:
+    """Means over seeds of each experiment that did not fail."""
+    rows: dict[str, Any] = {}
+    for name in EXPERIMENTS:
+        done = [found for key, found in runs.items() if key.rpartition("/")[0] == name]
+        good = [found for found in done if "failed" not in found]
+        keys = [key for key in good[0] if key != "curve"] if good else []
+        rows[name] = {key: round(fmean(found[key] for found in good), 4) for key in keys}
+        rows[name] |= {"seeds": len(done), "failed": len(done) - len(good)}
+    return {name: row for name, row in rows.items() if row["seeds"]}
+
+
+def main() -> None:
+    """Train and measure what is not yet in the result file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default=";".join(EXPERIMENTS), help="experiments, separated by ';'")
+    parser.add_argument("--seeds", default="0,1", help="separated by commas (default: 0,1)")
+    parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
+    parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/what_matters.json"))
+    parser.add_argument("--join", type=Path, nargs="*", default=[], help="result files to add to --out")
+    parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
+    arguments = parser.parse_args()
+    dataset = hard_set(arguments.data)
+    result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
+    result |= circumstances()
+    runs = result.setdefault("runs", {})
+    for other in arguments.join:
+        runs |= json.loads(other.read_text("utf-8"))["runs"]
+    for seed in map(int, arguments.seeds.split(",")) if arguments.seeds else ():
+        for name in arguments.only.split(";"):
+            if f"{name}/{seed}" not in runs:
+                with tempfile.TemporaryDirectory() as folder:
+                    runs[f"{name}/{seed}"] = run(dataset, name, seed, Path(folder), arguments.cache)
+                result["rows"] = summary(runs)
+                arguments.out.parent.mkdir(parents=True, exist_ok=True)
+                arguments.out.write_text(tidy_json(result), "utf-8")
+    result["rows"] = summary(runs)
+    arguments.out.write_text(tidy_json(result), "utf-8")
+    if arguments.json:
+        print(json.dumps(result["rows"]))
+        return
+    for name, row in result["rows"].items():
+        print(f"{name:34}", *(f"{key} {value}" for key, value in row.items()))
+
+
+if __name__ == "__main__":
+    main()

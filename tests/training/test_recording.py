@@ -1,0 +1,49 @@
+"""A replayed update is the update."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from cycleback.training import Arithmetic, Trainer, read_log
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+CUDA = torch.device("cuda")
+LOSSES = [("tcc",), ("tcc", "tcn"), ("tcc", "sal"), ("supervised",)]
+
+
+def on_gpu(trainer, losses: tuple[str, ...], *, record: bool, **options) -> Trainer:
+    options |= {"losses": losses, "arithmetic": Arithmetic(record=record)}
+    learner = trainer(9, dropout=0.0, device=CUDA, **options)
+    learner.encoder.to(CUDA)
+    learner.loss.to(CUDA)
+    return learner
+
+
+@pytest.mark.parametrize("losses", [("tcc",), ("tcc", "tcn")], ids="+".join)
+def test_replayed_updates_have_the_losses_of_eager_ones(folder, trainer, losses: tuple[str, ...]) -> None:
+    logs = []
+    for record in (False, True):
+        where = folder(str(record))
+        on_gpu(trainer, losses, record=record).run(where, log_every=1)
+        logs.append([entry["loss"] for entry in read_log(where)])
+    assert logs[0] == pytest.approx(logs[1], rel=1e-3, abs=1e-4)
+    assert len(set(logs[1])) == 9
+
+
+@pytest.mark.parametrize("losses", LOSSES, ids="+".join)
+def test_every_loss_is_recorded(tmp_path: Path, trainer, losses: tuple[str, ...]) -> None:
+    learner = on_gpu(trainer, losses, record=True)
+    learner.run(tmp_path)
+    assert len(learner._step._recordings) == 1
+
+
+def test_dropout_and_triplets_differ_between_updates(trainer) -> None:
+    learner = on_gpu(trainer, ("sal",), record=True, learning_rate=0.0)
+    draw = learner.batches
+    learner.batches = lambda number: draw(0)
+    losses = [learner.update(step).loss for step in range(8)]
+    assert len(set(losses[3:])) > 1
