@@ -21,7 +21,7 @@ ALLOWED = {
     "models": {"errors"},
     "data": {"video", "errors"},
     "embeddings": {"models", "data", "alignment", "errors"},
-    "evaluation": {"embeddings", "alignment", "errors"},
+    "evaluation": {"embeddings", "data", "alignment", "errors"},
     "training": {"embeddings", "models", "data", "losses", "alignment", "errors"},
     "applications": {"embeddings", "data", "alignment", "video", "errors"},
     "recipe": {
@@ -38,9 +38,13 @@ ALLOWED = {
 }
 for part in ("applications", "data", "embeddings", "evaluation", "models", "recipe", "training"):
     ALLOWED[part] = {*ALLOWED[part], "files"}
+ALLOWED["annotations"] = {"files", "errors"}
+ALLOWED["applications"] |= {"annotations"}
 ALLOWED["prepare"] = {"files", "data", "video", "errors"}
 ALLOWED["selection"] = {"data", "errors"}
+ALLOWED["search"] = {"embeddings", "models", "alignment", "data", "video", "files", "errors"}
 ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "selection"}
+ALLOWED["comparison"] = set(ALLOWED)
 ALLOWED["demo"] = set(ALLOWED)
 ALLOWED["cli"] = set(ALLOWED)
 ARRAYS_ONLY = {"losses": {"torch", "math"}, "alignment": {"numpy", "numba"}}

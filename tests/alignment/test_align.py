@@ -1,8 +1,12 @@
+import sys
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
 from cycleback.alignment import align, dtw_indices, dtw_path
+
+align_module = sys.modules["cycleback.alignment.align"]  # the package's `align` is the function
 
 
 def test_nearest_takes_the_nearest_frame(videos):
@@ -41,7 +45,10 @@ def test_centering_takes_out_what_all_frames_of_a_video_share(rng):
         assert align(walk, elsewhere, method=method).confidence.mean() < 0.5
 
 
-@pytest.mark.parametrize("method", ["nearest", "dtw"])
+METHODS = ["nearest", "dtw", "subsequence", "open_end", "overlap"]
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("frames_a", "frames_b"), [(1, 1), (1, 6), (6, 1), (5, 8)])
 def test_every_frame_gets_one_match(rng, method, frames_a, frames_b):
     a, b = rng.normal(size=(frames_a, 3)), rng.normal(size=(frames_b, 3))
@@ -49,10 +56,11 @@ def test_every_frame_gets_one_match(rng, method, frames_a, frames_b):
     assert alignment.indices.dtype == np.int64
     assert alignment.indices.shape == alignment.confidence.shape == alignment.distances.shape == (frames_a,)
     assert alignment.indices.min() >= 0 and alignment.indices.max() < frames_b
+    assert alignment.matched.shape == (frames_a,) and alignment.matched.any()
 
 
 def test_unknown_method_is_refused(videos):
-    with pytest.raises(ValueError, match="method must be one of 'nearest', 'dtw', got 'soft'"):
+    with pytest.raises(ValueError, match="'subsequence', 'open_end', 'overlap', got 'soft'"):
         align(videos[0], videos[1], method="soft")
 
 
@@ -61,3 +69,33 @@ def test_inputs_that_cannot_be_aligned_are_refused(videos):
         align(videos[0], videos[1][:0])
     with pytest.raises(ValueError, match="different embedding sizes, 3 and 2"):
         align(videos[0], videos[1][:, :2])
+    with pytest.raises(ValueError, match=r"a\[2, 1\] is nan"):
+        align(np.where(np.arange(27).reshape(9, 3) == 7, np.nan, videos[0]), videos[1], method="overlap")
+
+
+def test_options_of_other_methods_are_refused(videos):
+    a, b = videos[:2]
+    with pytest.raises(ValueError, match=r"a band is for method 'dtw' only, got band 0.2 with 'overlap'"):
+        align(a, b, method="overlap", band=0.2)
+    with pytest.raises(ValueError, match=r"skip_cost is for .*'overlap' only, got 1.0 with 'dtw'"):
+        align(a, b, skip_cost=1.0)
+    with pytest.raises(ValueError, match=r"finite number, 0 or more, got -1.0"):
+        align(a, b, method="overlap", skip_cost=-1.0)
+
+
+def test_abstains_where_a_match_is_more_likely_wrong(videos):
+    alignment = align(videos[0], videos[1])
+    assert alignment.abstain.tolist() == (alignment.confidence < 0.5).tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_long_videos_give_the_same_answer_without_the_whole_matrix(rng, monkeypatch, method):
+    walk = np.cumsum(rng.normal(size=(300, 8)), axis=0)
+    other = walk[np.sort(rng.integers(0, 300, size=250))] + 0.1 * rng.normal(size=(250, 8))
+    whole = align(walk, other, method=method)
+    monkeypatch.setattr(align_module, "WHOLE_CELLS", 1000)
+    long = align(walk, other, method=method)
+    np.testing.assert_array_equal(long.indices, whole.indices)
+    np.testing.assert_array_equal(long.matched, whole.matched)
+    np.testing.assert_allclose(long.confidence, whole.confidence, atol=1e-6)
+    np.testing.assert_allclose(long.distances, whole.distances, atol=1e-6)

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from alignment import loops
-from cycleback.alignment import accumulated_cost, dtw, dtw_indices, dtw_path
+from cycleback.alignment import accumulated_cost, dtw_indices, dtw_path
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)
 TIED_COSTS = hnp.arrays(np.float64, SHAPES, elements=st.integers(0, 2).map(float))  # equal ways are common
@@ -39,47 +37,6 @@ def test_cost_of_the_path_is_the_accumulated_cost(cost):
     assert accumulated_cost(cost).shape == cost.shape
 
 
-@settings(deadline=None)  # the first call may compile
-@given(cost=COSTS | TIED_COSTS)
-def test_numba_and_numpy_agree_to_the_last_bit(cost):
-    pytest.importorskip("numba")
-    accumulate, _ = dtw._kernels()
-    assert accumulate is not dtw.accumulate_diagonals
-    np.testing.assert_array_equal(accumulate(cost), dtw.accumulate_diagonals(cost))
-    np.testing.assert_array_equal(dtw_path(cost), dtw.backtrack_cells(dtw.accumulate_diagonals(cost)))
-
-
-def test_numba_and_numpy_agree_on_a_whole_video(rng):
-    cost = rng.random((211, 307))
-    np.testing.assert_array_equal(dtw_path(cost), dtw.backtrack_cells(dtw.accumulate_diagonals(cost)))
-    np.testing.assert_array_equal(dtw.accumulate_cells(cost[:20]), dtw.accumulate_diagonals(cost[:20]))
-
-
-@pytest.fixture
-def fresh_kernels():
-    dtw._kernels.cache_clear()
-    yield
-    dtw._kernels.cache_clear()
-
-
-def test_works_without_numba(monkeypatch, fresh_kernels):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    assert dtw._kernels() == (dtw.accumulate_diagonals, dtw.backtrack_cells)
-    assert dtw_path(1 - np.eye(3)).tolist() == [[0, 0], [1, 1], [2, 2]]
-
-
-def test_works_where_compiled_code_cannot_be_kept(monkeypatch, fresh_kernels):
-    numba = pytest.importorskip("numba")
-
-    def njit(*functions, cache=False):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return functions[0]
-
-    monkeypatch.setattr(numba, "njit", njit)
-    assert dtw_path(1 - np.eye(3)).tolist() == [[0, 0], [1, 1], [2, 2]]
-
-
 def test_equal_costs_prefer_both_then_a_then_b():
     assert dtw_path(np.zeros((3, 3))).tolist() == [[0, 0], [1, 1], [2, 2]]
     assert dtw_path(np.zeros((3, 2))).tolist() == [[0, 0], [1, 0], [2, 1]]
@@ -100,7 +57,7 @@ def test_layout_of_the_array_does_not_matter(rng):
 def test_input_is_left_as_it_was(rng):
     cost = rng.random((5, 6))
     before = cost.copy()
-    dtw_path(cost), dtw.accumulate_diagonals(cost)
+    dtw_path(cost), accumulated_cost(cost)
     np.testing.assert_array_equal(cost, before)
 
 
@@ -116,6 +73,10 @@ def test_indices_are_the_mean_match_of_each_frame_and_never_run_backwards(cost):
 def test_middle_of_a_run_is_taken():
     path = [[0, 0], [0, 1], [0, 2], [1, 3], [1, 4], [2, 4]]
     assert dtw_indices(path).tolist() == [1, 3, 4]
+
+
+def test_frames_outside_the_path_take_its_first_or_last_match():
+    assert dtw_indices([[2, 5], [3, 6], [3, 8]], num_frames=6).tolist() == [5, 5, 5, 7, 7, 7]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

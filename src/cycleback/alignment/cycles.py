@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cycleback.alignment.distances import pairwise_squared
-from cycleback.alignment.inputs import Floats, Indices, as_matrix, as_pair
+from cycleback.alignment.inputs import Floats, Indices, as_pair, as_videos
 
 
 def cycle_back(a: ArrayLike, b: ArrayLike) -> Indices:
@@ -41,7 +41,10 @@ def cycle_consistency_rate(
     """
     if tolerance < 0:
         raise ValueError(f"tolerance must not be negative, got {tolerance}")
-    videos = _same_size(embeddings, at_least=3 if three_way else 2)
+    needed = 3 if three_way else 2
+    if len(embeddings) < needed:
+        raise ValueError(f"cycles need at least {needed} videos, got {len(embeddings)}")
+    videos = as_videos(embeddings, at_least=needed)
     nearest, starts = _nearest_table(videos), np.cumsum([0, *map(len, videos)])
     walks = _three_way_errors if three_way else _two_way_errors
     home = total = 0
@@ -49,17 +52,6 @@ def cycle_consistency_rate(
         home += int(np.count_nonzero(errors <= tolerance))
         total += errors.size
     return home / total
-
-
-def _same_size(embeddings: Sequence[ArrayLike], *, at_least: int) -> list[Floats]:
-    """The videos, checked: enough of them, each finite (N, D), all with the same D."""
-    if len(embeddings) < at_least:
-        raise ValueError(f"cycles need at least {at_least} videos, got {len(embeddings)}")
-    videos = [as_matrix(f"embeddings[{i}]", video, shape="(N, D)") for i, video in enumerate(embeddings)]
-    sizes = [video.shape[1] for video in videos]
-    if len(set(sizes)) > 1:
-        raise ValueError(f"videos have different embedding sizes {sizes}: embed all with the same encoder")
-    return videos
 
 
 def _nearest_table(videos: Sequence[Floats]) -> Indices:

@@ -6,7 +6,7 @@ Shapes: T frames of video a, S frames of video b, D embedding size.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cycleback.alignment.inputs import Floats, as_pair
+from cycleback.alignment.inputs import Floats, Indices, as_pair
 
 
 def squared_distances(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -28,3 +28,12 @@ def pairwise_squared(a: Floats, b: Floats) -> Floats:
     rounding = 4 * np.finfo(np.float64).eps * a.shape[1] ** 0.5
     squared[squared <= rounding * norms] = 0
     return squared
+
+
+def matched_squared(a: Floats, b: Floats, indices: Indices, *, chunk_frames: int = 4096) -> Floats:
+    """Squared L2 distance (T,) of each row of `a` (T, D) to its match `indices` (T,) in `b` (S, D)."""
+    distances = np.empty(len(a))
+    for i in range(0, len(a), chunk_frames):
+        part = slice(i, i + chunk_frames)
+        distances[part] = np.square(a[part] - b[indices[part]]).sum(axis=1)
+    return distances

@@ -1,5 +1,7 @@
 """What the alignment functions ask of their inputs: two dimensions, at least one row, finite numbers."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,3 +33,26 @@ def as_pair(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
             "embed both videos with the same encoder"
         )
     return rows_a, rows_b
+
+
+def as_videos(embeddings: Sequence[ArrayLike], *, at_least: int) -> list[Floats]:
+    """The videos as finite float64 (N, D), all with the same D, and at least so many."""
+    if len(embeddings) < at_least:
+        raise ValueError(f"expected at least {at_least} videos, got {len(embeddings)}")
+    videos = [as_matrix(f"embeddings[{i}]", video, shape="(N, D)") for i, video in enumerate(embeddings)]
+    sizes = [video.shape[1] for video in videos]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"videos have different embedding sizes {sizes}: embed all with the same encoder")
+    return videos
+
+
+def thinned(video: Floats, most: int) -> Floats:
+    """At most `most` frames of (N, D), evenly spread; the video itself where it is short enough."""
+    return video if len(video) <= most else video[even_frames(len(video), most)]
+
+
+def even_frames(num_frames: int, most: int) -> Indices:
+    """At most `most` of the frames, evenly spread, first and last among them."""
+    if num_frames <= most:
+        return np.arange(num_frames)
+    return np.round(np.linspace(0, num_frames - 1, most)).astype(np.int64)

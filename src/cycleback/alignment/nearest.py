@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cycleback.alignment.distances import pairwise_squared
-from cycleback.alignment.inputs import Indices, as_pair
+from cycleback.alignment.inputs import Floats, Indices, as_pair
 
 
 def nearest_neighbors(a: ArrayLike, b: ArrayLike, *, chunk_frames: int = 1024) -> Indices:
@@ -18,7 +18,10 @@ def nearest_neighbors(a: ArrayLike, b: ArrayLike, *, chunk_frames: int = 1024) -
     rows, others = as_pair(a, b)
     if chunk_frames < 1:
         raise ValueError(f"chunk_frames must be at least 1, got {chunk_frames}")
-    starts = range(0, len(rows), chunk_frames)
-    return np.concatenate(
-        [pairwise_squared(rows[i : i + chunk_frames], others).argmin(axis=1) for i in starts]
-    )
+    return nearest_rows(rows, others, chunk_frames=chunk_frames)
+
+
+def nearest_rows(a: Floats, b: Floats, *, chunk_frames: int = 256) -> Indices:
+    """`nearest_neighbors` of arrays already checked."""
+    starts = range(0, len(a), chunk_frames)
+    return np.concatenate([pairwise_squared(a[i : i + chunk_frames], b).argmin(axis=1) for i in starts])
