@@ -3,6 +3,8 @@ import pytest
 
 from cycleback.alignment import align
 from cycleback.evaluation import event_error
+from cycleback.evaluation.events import Labels
+from cycleback.evaluation.neighbors import nearest_table
 
 
 def loop_errors(videos, events, method, times=None):
@@ -105,3 +107,16 @@ def test_labels_for_other_videos_are_an_error(walks):
 def test_an_unknown_method_is_an_error(walks):
     with pytest.raises(ValueError, match="'soft'"):
         event_error(walks, [{}] * 5, method="soft")
+
+
+def test_nearest_frames_that_are_known_already_are_looked_up(walks, events):
+    assert event_error(walks, events, nearest=nearest_table(walks)) == event_error(walks, events)
+
+
+def test_every_error_says_which_label_went_to_which_video(walks, events):
+    del events[1]["start"], events[3]["end"]
+    error, labels = event_error(walks, events), Labels.of(events)
+    for size, label, video in zip(error.errors, error.labels, error.videos, strict=True):
+        own, name = labels.videos[label], labels.names[label]
+        found = align(walks[own], walks[video], method="nearest").indices[labels.frames[label]]
+        assert own != video and size == abs(found - events[video][name])

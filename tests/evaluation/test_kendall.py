@@ -33,6 +33,31 @@ def test_tau_a_is_the_papers_sum_over_pairs_of_frames(walks):
     assert kendalls_tau(walks[0], walks[1], variant="a") == pytest.approx(loop_tau_a(nearest), abs=1e-12)
 
 
+def test_strict_tau_counts_what_is_not_concordant_as_discordant(rng):
+    for row in rng.integers(0, 6, size=(20, 9)):
+        pairs = [(i, j) for j in range(9) for i in range(j)]
+        expected = np.mean([1 if row[i] < row[j] else -1 for i, j in pairs])
+        assert tau_of_matches(row[None], variant="strict")[0] == pytest.approx(expected)
+
+
+def test_strict_tau_of_a_collapsed_pair_is_minus_one():
+    line, point = np.arange(10.0)[:, None], np.full((10, 1), 3.0)
+    assert kendalls_tau(line, point, variant="strict") == -1
+
+
+def test_long_videos_are_counted_as_short_ones(rng):
+    matches = rng.integers(0, 300, size=(2, 700))
+    expected = [kendalltau(np.arange(700), row).statistic for row in matches]
+    np.testing.assert_allclose(tau_of_matches(matches), expected, atol=1e-12)
+
+
+def test_the_table_of_single_taus_comes_with_the_mean():
+    line, point = np.arange(10.0)[:, None], np.full((10, 1), 3.0)
+    zero, drop = (mean_tau([line, line, point], undefined=how).table for how in ("zero", "drop"))
+    assert np.isnan(np.diag(zero)).all() and (zero[0, 1], zero[0, 2]) == (1, 0)
+    assert np.isnan(drop).sum() == 3 + 4
+
+
 def test_the_mean_is_over_all_ordered_pairs(walks):
     tau = mean_tau(walks)
     assert (tau.pairs, tau.undefined) == (20, 0)
@@ -50,7 +75,9 @@ def test_a_stride_keeps_every_so_many_frames(walks):
     assert mean_tau(walks, stride=3).value == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(("variant", "expected"), [("a", 24 / 28), ("b", 24 / np.sqrt(28 * 24))])
+@pytest.mark.parametrize(
+    ("variant", "expected"), [("a", 24 / 28), ("b", 24 / np.sqrt(28 * 24)), ("strict", 20 / 28)]
+)
 def test_each_frame_found_twice_has_a_known_tau(variant, expected):
     matches = np.repeat(np.arange(4), 2)[None]
     assert tau_of_matches(matches, variant=variant)[0] == pytest.approx(expected)

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from cycleback.evaluation import nearest_frames, neighbors
+from cycleback.evaluation.neighbors import nearest_table
 
 
 def loop(queries, references):
@@ -63,3 +64,9 @@ def test_what_is_not_finite_is_an_error(walks, bad):
 def test_wrong_shapes_are_an_error(walks, shape):
     with pytest.raises(ValueError, match=re.escape(f"got shapes [(17, 4), {shape}]")):
         nearest_frames(walks[0], [np.zeros(shape)])
+
+
+def test_the_table_has_every_frame_of_every_video(walks):
+    table = nearest_table(walks)
+    np.testing.assert_array_equal(table.frames, loop(np.concatenate(walks), walks))
+    assert table.starts.tolist() == [0, 17, 47, 77, 85, 108]

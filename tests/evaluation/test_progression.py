@@ -65,3 +65,24 @@ def test_without_shared_labels_there_is_no_number(labels):
     train, held_out = [(np.eye(3), labels[0])], [(np.eye(3), labels[1])]
     result = phase_progression(train, held_out)
     assert (result.value, result.by_event, result.frames) == (None, {}, 0)
+
+
+def test_counting_from_the_frame_before_is_another_target(labelled):
+    before = [(block, {event: frame - 1 for event, frame in events.items()}) for block, events in labelled]
+    shifted = phase_progression(labelled[:3], labelled[3:], shift=-1)
+    assert shifted == phase_progression(before[:3], before[3:])
+
+
+def test_resampled_videos_count_as_often_as_they_are_drawn(labelled):
+    del labelled[3][1]["end"]
+    train, held_out = labelled[:2], labelled[2:]
+    drawn = [[0, 0, 1], [0, 2, 2], [2, 2, 1]]
+    counts = np.stack([np.bincount(row, minlength=3) for row in drawn])
+    expected = [phase_progression(train, [held_out[video] for video in row]).value for row in drawn]
+    np.testing.assert_allclose(phase_progression(train, held_out).resampled(counts), expected)
+
+
+def test_a_resample_without_a_key_event_is_undefined(labelled):
+    del labelled[3][1]["end"]
+    progression = phase_progression(labelled[:3], labelled[3:])
+    assert np.isnan(progression.resampled(np.array([[2, 0]]))).all()

@@ -46,8 +46,9 @@ def test_all_lines_of_the_table_have_the_same_cells():
 def test_undefined_pairs_are_said():
     counts = {"tau_undefined": 4, "pairs": 6}
     assert "tau is undefined for 4 of 6 pairs (counted as 0)" in to_markdown({"a": Report(counts=counts)})
-    paper = Report(counts=counts, protocol="paper")
-    assert "a: tau is undefined for 4 of 6 pairs (left out)" in to_markdown({"a": paper})
+    for protocol, words in (("reference", "left out"), ("paper", "counted as -1")):
+        table = to_markdown({"a": Report(counts=counts, protocol=protocol)})
+        assert f"a: tau is undefined for 4 of 6 pairs ({words})" in table
 
 
 def test_training_videos_among_the_held_out_are_said():
@@ -58,3 +59,24 @@ def test_training_videos_among_the_held_out_are_said():
 def test_an_embedder_that_can_count_frames_is_flagged() -> None:
     table = to_markdown({"gru": Report(tau=0.9, can_count_frames=True), "time-only": Report(tau=0.99)})
     assert "gru: this embedder can count frames" in table
+
+
+def test_new_columns_are_marked_too():
+    blind, good = Report(precision5=0.5, few_shot1=0.4), Report(precision5=0.4, few_shot1=0.6)
+    table = to_markdown({"time-only": blind, "tcc": good})
+    assert cells(table, "tcc") == ["tcc", "0.600", "0.400 †"]
+
+
+def test_intervals_are_shown_when_asked_for():
+    rows = {"tcc": Report(event_error_frames=3.0, pce1=0.2, intervals={"event_error_frames": (2.5, 4.0)})}
+    assert cells(to_markdown(rows, intervals=True), "tcc") == ["tcc", "3.0 [2.5, 4.0]", "0.200"]
+    assert "95 % of 1,000 resamples" in to_markdown(rows, intervals=True)
+    assert cells(to_markdown(rows), "tcc") == ["tcc", "3.0", "0.200"]
+
+
+def test_robust_scores_have_a_column_for_each_perturbation():
+    blind = Report(robust={"cropped": {"event_error_frames": 9.0}, "speed": {"event_error_frames": None}})
+    good = Report(robust={"cropped": {"event_error_frames": 9.5}, "lead-in": {"event_error_frames": 2.0}})
+    table = to_markdown({"time-only": blind, "tcc": good})
+    assert "| cropped: event error, frames ↓ | lead-in: event error, frames ↓ |" in table
+    assert cells(table, "tcc") == ["tcc", "9.5 †", "2.0"] and cells(table, "time-only")[2] == "–"

@@ -1,42 +1,102 @@
 """`cycleback evaluate`: what an embedding is worth, beside one that never saw a pixel."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cycleback.cli.checks import check_choice, check_free
 from cycleback.cli.output import print_json, print_next, print_reports
+from cycleback.cli.progress import counter, progress_bars
+from cycleback.errors import UserError
+
+if TYPE_CHECKING:
+    from cycleback.embeddings import EmbeddingSet
 
 
 def evaluate(
-    embeddings: Annotated[Path, typer.Argument(help="Embedding set of held-out videos.")],
+    source: Annotated[Path, typer.Argument(help="Run folder, or embedding set of held-out videos.")],
+    data: Annotated[Path | None, typer.Option(help="Folder of the videos of a run.")] = None,
     train: Annotated[
         Path | None, typer.Option(help="Embedding set of training videos, for phase classification.")
     ] = None,
+    protocol: Annotated[str, typer.Option(help="linear, paper or reference.")] = "linear",
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write all numbers as a Markdown table, with intervals.")
+    ] = None,
+    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Do not resample.")] = False,
+    no_few_shot: Annotated[bool, typer.Option("--no-few-shot", help="Leave out what takes longest.")] = False,
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Evaluate although videos are on both sides.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of all draws.", min=0)] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Kendall's tau, key-event error, cycle-consistency rate, phase accuracy.
+    """Key-event error, tau, cycle rates, phase accuracy, few-shot, retrieval; with 95 % intervals.
 
-    Example: cycleback evaluate held_out.emb --train train.emb
+    Example: cycleback evaluate runs/golf --data golf/
     """
-    from cycleback.embeddings import EmbeddingSet
+    from cycleback.evaluation import PROTOCOLS, time_only_embeddings, to_markdown
     from cycleback.evaluation import evaluate as evaluate_set
-    from cycleback.evaluation import time_only_embeddings
+    from cycleback.files import write_text
 
-    held_out = EmbeddingSet.load(embeddings)
-    seen = EmbeddingSet.load(train) if train is not None else None
+    check_choice("protocol", protocol, list(PROTOCOLS))
+    if markdown is not None:
+        check_free(markdown, overwrite=overwrite)
+    seen, held_out = _embedded(source, data=data, train=train)
+    blind = (time_only_embeddings(seen) if seen else None, time_only_embeddings(held_out))
     rows = {
-        embeddings.name: evaluate_set(seen, held_out),
-        "time-only": evaluate_set(
-            time_only_embeddings(seen) if seen else None, time_only_embeddings(held_out)
-        ),
+        name: evaluate_set(
+            *sets,
+            protocol=protocol,
+            seed=seed,
+            intervals=not no_intervals,
+            few_shot=not no_few_shot,
+            allow_overlap=allow_overlap,
+        )
+        for name, sets in ((source.name, (seen, held_out)), ("time-only", blind))
     }
+    if markdown is not None:
+        write_text(markdown, to_markdown(rows, intervals=not no_intervals), overwrite=overwrite)
     if as_json:
         print_json({name: report.to_json() for name, report in rows.items()})
         return
     print_reports(rows)
-    names = held_out.names
     print_next(
-        f"{len(names)} videos of {embeddings}",
-        f"cycleback align {names[0]} {names[-1]} --embeddings {embeddings}" if len(names) > 1 else None,
+        f"{len(held_out)} videos of {source}" + (f": {markdown}" if markdown is not None else ""),
+        _next_command(source, data, held_out),
     )
+
+
+def _embedded(
+    source: Path, *, data: Path | None, train: Path | None
+) -> "tuple[EmbeddingSet | None, EmbeddingSet]":
+    """Embeddings of the training videos, where there are any, and of the held-out ones."""
+    from cycleback.embeddings import EmbeddingSet
+    from cycleback.recipe import RECIPE_FILE
+    from cycleback.runs import embed_videos, select_part
+
+    if not (source / RECIPE_FILE).is_file():
+        if data is not None:
+            raise UserError(f"--data is for a run folder, but {source} is none (it has no {RECIPE_FILE})")
+        held_out = EmbeddingSet.load(source)
+        return (EmbeddingSet.load(train) if train is not None else None), held_out
+    if data is None or train is not None:
+        raise UserError(
+            f"{source} is a run: say where its videos are with --data DIR"
+            f"{'' if train is None else ', and leave out --train'}"
+        )
+    with progress_bars() as bars:
+        parts = [
+            embed_videos(source, select_part(data, source, part), progress=counter(bars, f"embedding {part}"))
+            for part in ("train", "held_out")
+        ]
+    return parts[0], parts[1]
+
+
+def _next_command(source: Path, data: Path | None, held_out: "EmbeddingSet") -> str | None:
+    if data is not None:
+        return f"cycleback sync {data} --run {source}"
+    names = held_out.names
+    return f"cycleback align {names[0]} {names[-1]} --embeddings {source}" if len(names) > 1 else None

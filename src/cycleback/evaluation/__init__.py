@@ -1,39 +1,69 @@
 """Evaluation of embeddings: arrays in, numbers out.
 
-the paper                               here
-4.1  phase classification               phase_accuracy
-4.1  phase progression                  phase_progression
-4.1  Kendall's tau                      kendalls_tau, mean_tau, pair_taus
---   key-event error, PCE@k             event_error
---   embedding = frame number           time_only_embeddings
-all of it, for a set of embeddings      evaluate -> Report, to_markdown
+    the paper                               here
+    4.1  phase classification               phase_accuracy
+    4.1  phase progression                  phase_progression
+    4.1  Kendall's tau                      kendalls_tau, mean_tau, pair_taus
+    5    few-shot classification            few_shot_accuracy
+    --   key-event error, PCE@k             event_error
+    --   frame retrieval, precision@K       retrieval_precision
+    --   are confident matches right        calibration
+    --   how sure a number is               bootstrap_interval
+    --   cropped, faster, with a lead-in    perturb
+    --   embedding = frame number           time_only_embeddings
+    --   train and held-out overlap         check_no_overlap
+    all of it, for a set of embeddings      evaluate -> Report, to_markdown
+
+Protocols by name, and what each of them sets: `cycleback.evaluation.protocol`.
 """
 
 from cycleback.evaluation.baselines import time_only_embeddings
+from cycleback.evaluation.bootstrap import bootstrap_interval
+from cycleback.evaluation.calibration import Calibration, CalibrationBin, calibration
 from cycleback.evaluation.events import EventError, event_error
+from cycleback.evaluation.few_shot import Episodes, few_shot_accuracy
 from cycleback.evaluation.kendall import MeanTau, kendalls_tau, mean_tau, pair_taus
 from cycleback.evaluation.neighbors import nearest_frames
+from cycleback.evaluation.overlap import check_no_overlap, find_overlap
+from cycleback.evaluation.perturbations import PERTURBATIONS, Perturbation, perturb
 from cycleback.evaluation.phases import PhaseAccuracy, phase_accuracy
 from cycleback.evaluation.progression import Progression, phase_progression
-from cycleback.evaluation.protocol import evaluate
+from cycleback.evaluation.protocol import PROTOCOLS, Protocol
 from cycleback.evaluation.report import Report
+from cycleback.evaluation.retrieval import RetrievalPrecision, retrieval_precision
+from cycleback.evaluation.score import evaluate
 from cycleback.evaluation.table import notes, to_markdown
 
 __all__ = [
+    "PERTURBATIONS",
+    "PROTOCOLS",
+    "Calibration",
+    "CalibrationBin",
+    "Episodes",
     "EventError",
     "MeanTau",
+    "Perturbation",
     "PhaseAccuracy",
     "Progression",
+    "Protocol",
     "Report",
+    "RetrievalPrecision",
+    "bootstrap_interval",
+    "calibration",
+    "check_no_overlap",
     "evaluate",
     "event_error",
+    "few_shot_accuracy",
+    "find_overlap",
     "kendalls_tau",
     "mean_tau",
     "nearest_frames",
     "notes",
     "pair_taus",
+    "perturb",
     "phase_accuracy",
     "phase_progression",
+    "retrieval_precision",
     "time_only_embeddings",
     "to_markdown",
 ]

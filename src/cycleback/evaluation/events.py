@@ -6,18 +6,37 @@ Shapes: V videos, N frames of a video, D embedding size, K key events of all vid
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import dtw_indices, dtw_path, squared_distances
-from cycleback.evaluation.neighbors import Floats, nearest_frames
+from cycleback.alignment import dtw_indices, dtw_to_many
+from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_frames
 
 Method = Literal["nearest", "dtw"]
 Indices = NDArray[np.int64]
-Label = tuple[int, str, int]  # video, key event, frame
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The K labelled key events of all videos: their names, their videos (K,) and frames (K,)."""
+
+    names: tuple[str, ...]
+    videos: Indices
+    frames: Indices
+
+    @classmethod
+    def of(cls, events: Sequence[Mapping[str, int]]) -> "Labels":
+        """Those of `events`, one mapping from name to frame a video."""
+        rows = [(event, video, frame) for video, here in enumerate(events) for event, frame in here.items()]
+        names = tuple(event for event, _, _ in rows)
+        return cls(names, *(np.array([row[i] for row in rows], dtype=np.int64) for i in (1, 2)))
+
+
+def _nothing() -> Indices:
+    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -32,6 +51,9 @@ class EventError:
         within: PCE@k, share of events that land within k frames, by k.
         count: events mapped: every ordered pair of videos that share the event.
         by_event: the same for each key event alone.
+        errors: (n,) absolute error of each mapped event, in frames.
+        labels: (n,) which label was mapped, of `Labels.of(events)`.
+        videos: (n,) which video it was mapped to.
     """
 
     median_frames: float | None
@@ -41,6 +63,9 @@ class EventError:
     within: Mapping[int, float]
     count: int
     by_event: Mapping[str, "EventError"] = field(default_factory=dict)
+    errors: Indices = field(default_factory=_nothing, repr=False, compare=False)
+    labels: Indices = field(default_factory=_nothing, repr=False, compare=False)
+    videos: Indices = field(default_factory=_nothing, repr=False, compare=False)
 
 
 def event_error(
@@ -50,6 +75,7 @@ def event_error(
     times: Sequence[Floats] | None = None,
     method: Method = "nearest",
     within: Sequence[int] = (1, 3),
+    nearest: NearestTable | None = None,
 ) -> EventError:
     """Error of key events over all ordered pairs of videos.
 
@@ -59,22 +85,26 @@ def event_error(
         times: seconds (N,) of the frames, one array a video; without them errors are in frames only.
         method: "nearest" or "dtw", see `cycleback.alignment.align`.
         within: the k of PCE@k.
+        nearest: the nearest frames of all videos, where they are known already.
     """
     _check(embeddings, events, method)
-    labels = [(video, event, frame) for video, here in enumerate(events) for event, frame in here.items()]
-    if not labels:
+    labels = Labels.of(events)
+    if not labels.names:
         return _summary(np.empty(0), None, within)
     truth = _true_frames(labels, events)  # (V, K)
-    found = _nearest_events(embeddings, labels) if method == "nearest" else _dtw_events(embeddings, labels)
+    find = _dtw_events if method == "dtw" else _nearest_events
+    found = find(embeddings, labels) if nearest is None or method == "dtw" else _looked_up(nearest, labels)
     known = truth >= 0
-    frames = np.abs(found - truth)[known]
+    errors = np.abs(found - truth)[known]
     late = None if times is None else _seconds_apart(found, truth, times)[known]
-    names = np.broadcast_to(np.array([event for _, event, _ in labels]), truth.shape)[known]
+    videos, which = np.nonzero(known)
+    names = np.array(labels.names)[which]
     parts = {
-        str(name): _summary(frames[names == name], None if late is None else late[names == name], within)
-        for name in dict.fromkeys(event for _, event, _ in labels)
+        name: _summary(errors[names == name], None if late is None else late[names == name], within)
+        for name in dict.fromkeys(labels.names)
     }
-    return _summary(frames, late, within, parts)
+    whole = _summary(errors, late, within, parts)
+    return replace(whole, errors=errors, labels=which, videos=videos)
 
 
 def _check(embeddings: Sequence[Floats], events: Sequence[Mapping[str, int]], method: str) -> None:
@@ -88,33 +118,35 @@ def _check(embeddings: Sequence[Floats], events: Sequence[Mapping[str, int]], me
                 raise ValueError(f"video {video}: {event!r} at frame {frame}, but it has {len(block)} frames")
 
 
-def _true_frames(labels: Sequence[Label], events: Sequence[Mapping[str, int]]) -> Indices:
+def _true_frames(labels: Labels, events: Sequence[Mapping[str, int]]) -> Indices:
     """Frame (V, K) of each label's event in each video; -1 where it is not labelled, and in its own video."""
-    rows = [
-        [-1 if video == own else here.get(event, -1) for own, event, _ in labels]
-        for video, here in enumerate(events)
-    ]
-    return np.array(rows, dtype=np.int64)
+    rows = [[here.get(event, -1) for event in labels.names] for here in events]
+    truth = np.array(rows, dtype=np.int64)
+    truth[labels.videos, np.arange(len(labels.names))] = -1
+    return truth
 
 
-def _nearest_events(embeddings: Sequence[Floats], labels: Sequence[Label]) -> Indices:
-    """Frame (V, K) nearest to each labelled frame, in each video: only rows with an event are compared."""
-    queries = np.stack([embeddings[video][frame] for video, _, frame in labels])  # (K, D)
-    return nearest_frames(queries, embeddings)
+def _looked_up(nearest: NearestTable, labels: Labels) -> Indices:
+    """Frame (V, K) nearest to each labelled frame, in each video."""
+    return nearest.frames[:, nearest.starts[labels.videos] + labels.frames]
 
 
-def _dtw_events(embeddings: Sequence[Floats], labels: Sequence[Label]) -> Indices:
-    """Frame (V, K) that each labelled frame is warped to, in each video; one distance matrix a pair."""
-    found = np.zeros((len(embeddings), len(labels)), dtype=np.int64)
-    owners = np.array([video for video, _, _ in labels])
-    frames = np.array([frame for _, _, frame in labels])
-    for first in range(len(embeddings)):
-        for second in range(first):
-            distances = squared_distances(embeddings[first], embeddings[second])
-            for start, other, cost in ((first, second, distances), (second, first, distances.T)):
-                mine = owners == start
-                if mine.any():
-                    found[other, mine] = dtw_indices(dtw_path(cost))[frames[mine]]
+def _nearest_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
+    """The same where it is not known yet: only frames with an event are compared."""
+    places = zip(labels.videos, labels.frames, strict=True)
+    return nearest_frames(np.stack([embeddings[video][frame] for video, frame in places]), embeddings)
+
+
+def _dtw_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
+    """Frame (V, K) that each labelled frame is warped to, in each video; one video against all at a time."""
+    found = np.zeros((len(embeddings), len(labels.names)), dtype=np.int64)
+    blocks = [np.asarray(block, dtype=np.float64) for block in embeddings]
+    for video in np.unique(labels.videos) if len(blocks) > 1 else ():
+        own = np.flatnonzero(labels.videos == video)
+        others = np.delete(np.arange(len(blocks)), video)
+        paths = dtw_to_many(blocks[video], [blocks[other] for other in others])
+        for other, path in zip(others, paths, strict=True):
+            found[other, own] = dtw_indices(path)[labels.frames[own]]
     return found
 
 

@@ -4,7 +4,7 @@ Distances are a product of matrices in single precision. Rows whose two nearest 
 are looked at again in double precision, where what still cannot be told apart is a tie and the first frame
 wins: a collapsed video sends all frames to one frame, and not to the noise of the arithmetic.
 
-Shapes: M queries, S frames of the other video, D embedding size, V videos.
+Shapes: M queries (or frames of all videos), S frames of the other video, D embedding size, V videos.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,25 @@ class Points:
 
     def __getitem__(self, rows: slice | NDArray[np.int64]) -> "Points":
         return Points(self.precise[rows], self.coarse[rows], self.norms[rows])
+
+
+@dataclass(frozen=True)
+class NearestTable:
+    """The nearest frame in each video of every frame of all videos, which lie end to end.
+
+    Attributes:
+        frames: (V, M) index within the video of the row.
+        starts: (V + 1,) where each video begins among the M frames, and where the last one ends.
+    """
+
+    frames: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+
+def nearest_table(embeddings: Sequence[Floats]) -> NearestTable:
+    """Nearest frames among all videos, one (N, D) each."""
+    starts = np.cumsum([0, *map(len, embeddings)])
+    return NearestTable(nearest_frames(np.concatenate(embeddings), embeddings), starts)
 
 
 def nearest_frames(queries: Floats, references: Sequence[Floats]) -> NDArray[np.int64]:
@@ -54,6 +73,11 @@ def _centred(blocks: Sequence[Floats]) -> list[Points]:
     return [_points(block / scale) for block in moved]
 
 
+def scaled_points(rows: Floats) -> Points:
+    """Rows (M, D) about their mean, within [-1, 1]."""
+    return _centred([rows, rows])[0]
+
+
 def _points(rows: NDArray[np.float64]) -> Points:
     return Points(rows, rows.astype(np.float32), np.einsum("nd,nd->n", rows, rows))
 
@@ -64,7 +88,7 @@ def _nearest(queries: Points, reference: Points) -> NDArray[np.int64]:
     scores += reference.norms.astype(np.float32)
     nearest: NDArray[np.int64] = scores.argmin(axis=1)
     lowest = np.take_along_axis(scores, nearest[:, None], axis=1)  # (M, 1)
-    close = scores <= lowest + _margin(queries, reference, np.float32)
+    close = scores <= lowest + margin(queries, reference, np.float32)
     if np.count_nonzero(close) > len(close):
         doubtful = np.flatnonzero(close.sum(axis=1) > 1)
         nearest[doubtful] = _nearest_or_first(queries[doubtful], reference)
@@ -74,13 +98,13 @@ def _nearest(queries: Points, reference: Points) -> NDArray[np.int64]:
 def _nearest_or_first(queries: Points, reference: Points) -> NDArray[np.int64]:
     """The same in double precision, and the first of those rows that are equally near."""
     scores = reference.norms - 2 * (queries.precise @ reference.precise.T)  # (M, S)
-    close = scores <= scores.min(axis=1, keepdims=True) + _margin(queries, reference, np.float64)
+    close = scores <= scores.min(axis=1, keepdims=True) + margin(queries, reference, np.float64)
     first: NDArray[np.int64] = close.argmax(axis=1)
     return first
 
 
-def _margin(queries: Points, reference: Points, dtype: type[np.floating[Any]]) -> Floats:
+def margin(queries: Points, reference: Points, dtype: type[np.floating[Any]]) -> Floats:
     """By how much (M, 1) two squared distances of that precision must differ to be more than rounding."""
     epsilon = 4 * queries.precise.shape[1] ** 0.5 * float(np.finfo(dtype).eps)
-    margin: Floats = (epsilon * (queries.norms + reference.norms.max())).astype(dtype)
-    return margin[:, None]
+    apart: Floats = (epsilon * (queries.norms + reference.norms.max())).astype(dtype)
+    return apart[:, None]

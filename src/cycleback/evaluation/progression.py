@@ -4,11 +4,12 @@ The target of frame t and event e is (t - frame of e) / N. Ordinary least square
 training videos, one R-squared an event over all held-out frames together, then the plain mean over events.
 R-squared is 1 for a perfect map, 0 for the mean, and can be negative.
 
-Shapes: N frames of a video, D embedding size, M frames of several videos, E key events.
+Shapes: N frames of a video, D embedding size, M frames of several videos, E key events, V held-out videos, R
+resamples of them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +26,68 @@ class Progression:
     value: float | None
     by_event: Mapping[str, float]
     frames: int
+    sums: Mapping[str, "Sums"] = field(default_factory=dict, repr=False, compare=False)
+
+    def resampled(self, counts: Floats) -> NDArray[np.float64]:
+        """The value (R,) with each held-out video counted as often as `counts` (R, V) says."""
+        if not self.sums:
+            return np.full(len(counts), np.nan)
+        scores = np.stack([part.r_squared(counts) for part in self.sums.values()])  # (E, R)
+        means: NDArray[np.float64] = scores.mean(axis=0)
+        return means  # undefined where a key event is in none of the videos
 
 
-def phase_progression(train: Sequence[LabelledVideo], held_out: Sequence[LabelledVideo]) -> Progression:
+@dataclass(frozen=True)
+class Sums:
+    """What R-squared of one key event needs of each held-out video (V,); 0 where it is not labelled."""
+
+    frames: NDArray[np.float64]
+    targets: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+    def r_squared(self, counts: Floats) -> NDArray[np.float64]:
+        """R-squared (R,) with each video counted as often as `counts` (R, V) says; 0 without spread."""
+        frames, targets, squares, errors = (
+            counts @ part for part in (self.frames, self.targets, self.squares, self.errors)
+        )
+        spread = squares - np.square(targets) / np.where(frames > 0, frames, np.nan)
+        scores = 1 - np.divide(errors, spread, out=np.ones_like(errors), where=spread > 1e-12 * squares)
+        return np.where(frames > 0, scores, np.nan)
+
+
+def phase_progression(
+    train: Sequence[LabelledVideo], held_out: Sequence[LabelledVideo], *, shift: int = 0
+) -> Progression:
     """R-squared of linear regression from embeddings to the time relative to each key event.
 
     A video counts for the events it has labels of.
+
+    Args:
+        train: (embeddings (N, D), frame of each key event) of the training videos.
+        held_out: the same of the held-out videos.
+        shift: frames added to every key event; the authors' program counts from the frame before it, -1.
     """
+    train, held_out = _shifted(train, shift), _shifted(held_out, shift)
     names = dict.fromkeys(event for _, events in train for event in events)
-    groups: dict[
-        tuple[int, ...], list[str]
-    ] = {}  # events labelled in the same training videos: one regression
+    groups: dict[tuple[int, ...], list[str]] = {}  # events labelled in the same videos: one regression
     for event in names:
         if any(event in events for _, events in held_out):
             groups.setdefault(_having(train, event), []).append(event)
-    scores: dict[str, float] = {}
+    sums: dict[str, Sums] = {}
     for videos, events in groups.items():
         weights = _least_squares([train[video] for video in videos], events)  # (D + 1, E)
         for event, column in zip(events, weights.T, strict=True):
-            scores[event] = _r_squared([held_out[video] for video in _having(held_out, event)], event, column)
-    frames = sum(len(block) for block, events in held_out if any(event in scores for event in events))
-    ordered = {event: scores[event] for event in names if event in scores}
-    return Progression(float(np.mean(list(ordered.values()))) if ordered else None, ordered, frames)
+            sums[event] = _sums(held_out, event, column)
+    sums = {event: sums[event] for event in names if event in sums}
+    scores = {event: float(part.r_squared(np.ones((1, len(held_out))))[0]) for event, part in sums.items()}
+    frames = sum(len(block) for block, events in held_out if any(event in sums for event in events))
+    value = float(np.mean(list(scores.values()))) if scores else None
+    return Progression(value, scores, frames, sums)
+
+
+def _shifted(videos: Sequence[LabelledVideo], shift: int) -> list[LabelledVideo]:
+    return [(block, {event: frame + shift for event, frame in events.items()}) for block, events in videos]
 
 
 def _having(videos: Sequence[LabelledVideo], event: str) -> tuple[int, ...]:
@@ -70,8 +111,12 @@ def _targets(video: LabelledVideo, events: Sequence[str]) -> NDArray[np.float64]
     return offsets
 
 
-def _r_squared(videos: Sequence[LabelledVideo], event: str, weights: NDArray[np.float64]) -> float:
-    targets = np.concatenate([_targets(video, [event])[:, 0] for video in videos])  # (M,)
-    predicted = np.concatenate([block @ weights[:-1] + weights[-1] for block, _ in videos])
-    spread = float(np.square(targets - targets.mean()).sum())
-    return 1 - float(np.square(targets - predicted).sum()) / spread if spread > 0 else 0.0
+def _sums(videos: Sequence[LabelledVideo], event: str, weights: NDArray[np.float64]) -> Sums:
+    """Sums over the frames of each video."""
+    rows = np.zeros((len(videos), 4))
+    for row, (block, frames) in zip(rows, videos, strict=True):
+        if event in frames:
+            targets = _targets((block, frames), [event])[:, 0]  # (N,)
+            missed = targets - (block @ weights[:-1] + weights[-1])
+            row[:] = len(block), targets.sum(), np.square(targets).sum(), np.square(missed).sum()
+    return Sums(*rows.T)

@@ -1,0 +1,92 @@
+"""A guard: what is trained on must not be tested on.
+
+Three ways to be on both sides: the same name, the same file under two names, the same person. Files are
+compared by content, and only those of equal size are read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import EmbeddingError
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A training video and a held-out video that should not both be there, and why."""
+
+    train: str
+    held_out: str
+    reason: str
+
+
+def check_no_overlap(
+    train: EmbeddingSet, held_out: EmbeddingSet, *, persons: Mapping[str, str] | None = None
+) -> None:
+    """Refuse sets that share a video or a person; the message names the first pair and says how many."""
+    found = find_overlap(train, held_out, persons=persons)
+    if found:
+        first = found[0]
+        rest = f", and {len(found) - 1} more held-out videos too" if len(found) > 1 else ""
+        raise EmbeddingError(
+            f"held-out video {first.held_out!r} is also trained on ({first.train!r}: {first.reason}{rest}). "
+            "Take them out of one side, or allow the overlap and do not call the result held-out."
+        )
+
+
+def find_overlap(
+    train: EmbeddingSet, held_out: EmbeddingSet, *, persons: Mapping[str, str] | None = None
+) -> list[Overlap]:
+    """The held-out videos that are on both sides, each with the first reason found."""
+    people = persons or {}
+    seen: dict[str, str] = {}
+    for name in train:
+        if name in people:
+            seen.setdefault(people[name], name)
+    copies = _same_files(train, held_out)
+    found = []
+    for name in held_out:
+        if name in train:
+            found.append(Overlap(name, name, "the same name"))
+        elif name in copies:
+            found.append(Overlap(copies[name], name, "the same file content"))
+        elif people.get(name) in seen:
+            found.append(Overlap(seen[people[name]], name, f"the same person, {people[name]}"))
+    return found
+
+
+def _same_files(train: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, str]:
+    """Held-out name -> training name of videos whose files have the same content."""
+    sizes: dict[int, list[tuple[str, Path]]] = {}
+    for name, (path, size) in _files(train).items():
+        sizes.setdefault(size, []).append((name, path))
+    digests: dict[str, str] = {}  # of training files that were read: digest -> name
+    read: set[int] = set()
+    copies = {}
+    for name, (path, size) in _files(held_out).items():
+        if size not in sizes:
+            continue
+        if size not in read:
+            digests |= {_digest(other): twin for twin, other in reversed(sizes[size])}
+            read.add(size)
+        twin = digests.get(_digest(path))
+        if twin is not None:
+            copies[name] = twin
+    return copies
+
+
+def _digest(path: Path) -> str:
+    """Fingerprint of a file; one that cannot be read is like no other."""
+    from cycleback.data.digest import file_digest
+
+    try:
+        return file_digest(path)
+    except OSError:
+        return f"cannot be read: {path}"
+
+
+def _files(videos: EmbeddingSet) -> dict[str, tuple[Path, int]]:
+    """The files that exist, with their sizes in bytes."""
+    known = {name: path for name in videos if (path := videos.path(name)) is not None and path.is_file()}
+    return {name: (path, path.stat().st_size) for name, path in known.items()}

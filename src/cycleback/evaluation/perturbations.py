@@ -1,0 +1,95 @@
+"""What still works when a video is cut differently: perturbations as frame numbers, pixels untouched.
+
+    cropped   up to 30 % of the frames before the first key event, and of those after the last, are cut off;
+              of an unlabelled video up to 10 % of all frames at each end
+    speed     played at one speed between half and double, by repeating or leaving out frames
+    lead-in   10 to 50 % more frames in front, all of a still picture without the action
+
+An embedding that is only the share of time gone by fails them; one that looks at the frames should not.
+Everything is drawn from the name of the video and a seed, so every encoder sees the same cuts.
+
+Shapes: N frames of the video, N' frames of the perturbed one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
+BACKGROUND = -1  # a still picture without the action
+MOST_CROPPED = 0.3  # of the frames outside the key events
+MOST_CROPPED_UNLABELLED = 0.1  # of all frames, at each end
+SPEEDS = (0.5, 2.0)
+LEAD_IN = (0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """A perturbed video.
+
+    Attributes:
+        indices: (N',) frame of the original, or -1 for background.
+        events: where each key event has moved to.
+    """
+
+    indices: Indices
+    events: Mapping[str, int]
+
+
+def perturb(
+    name: str, num_frames: int, events: Mapping[str, int], *, kind: str, seed: int = 0
+) -> Perturbation:
+    """Perturb one video.
+
+    Args:
+        name: of the video; with `seed` it fixes the draw.
+        num_frames: N.
+        events: frame of each key event; may be empty.
+        kind: "cropped", "speed" or "lead-in".
+        seed: for another draw.
+    """
+    if kind not in PERTURBATIONS:
+        raise ValueError(f"kind must be one of {', '.join(PERTURBATIONS)}, got {kind!r}")
+    if num_frames < 1:
+        raise ValueError(f"{name}: a video needs at least one frame, got {num_frames}")
+    for event, frame in events.items():
+        if not 0 <= frame < num_frames:
+            raise ValueError(f"{name}: {event!r} at frame {frame}, but the video has {num_frames} frames")
+    digest = sha256(f"{seed}/{kind}/{name}".encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    return PERTURBATIONS[kind](num_frames, events, rng)
+
+
+def _cropped(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
+    before = after = MOST_CROPPED_UNLABELLED * num_frames
+    if events:
+        before = MOST_CROPPED * min(events.values())
+        after = MOST_CROPPED * (num_frames - 1 - max(events.values()))
+    start = int(rng.uniform() * before)
+    stop = max(start + 1, num_frames - int(rng.uniform() * after))
+    return Perturbation(np.arange(start, stop), {event: frame - start for event, frame in events.items()})
+
+
+def _at_another_speed(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
+    slowest, fastest = np.log(SPEEDS)
+    speed = float(np.exp(rng.uniform(slowest, fastest)))
+    length = max(1, round(num_frames / speed))
+    indices = np.minimum((np.arange(length) * speed).astype(np.int64), num_frames - 1)
+    moved = {event: int(np.searchsorted(indices, frame)) for event, frame in events.items()}
+    return Perturbation(indices, {event: min(frame, length - 1) for event, frame in moved.items()})
+
+
+def _with_lead_in(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
+    extra = max(1, round(rng.uniform(*LEAD_IN) * num_frames))
+    indices = np.concatenate([np.full(extra, BACKGROUND), np.arange(num_frames)])
+    return Perturbation(indices, {event: frame + extra for event, frame in events.items()})
+
+
+PERTURBATIONS: Mapping[str, Callable[[int, Mapping[str, int], np.random.Generator], Perturbation]] = {
+    "cropped": _cropped,
+    "speed": _at_another_speed,
+    "lead-in": _with_lead_in,
+}
