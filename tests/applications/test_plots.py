@@ -1,14 +1,37 @@
 import io
+import re
+import xml.etree.ElementTree as ET
 
+import matplotlib
 import numpy as np
 import pytest
 from PIL import Image
 
-from cycleback.applications.plots import similarity_picture, tsne_picture
+from cycleback.applications.plots import (
+    evolution_picture,
+    map_picture,
+    progress_curves,
+    progress_picture,
+    similarity_picture,
+    tsne_picture,
+)
+from cycleback.applications.plots.map import project
+from cycleback.applications.plots.thumbnails import frame_reader, spread_out
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import DataError, UserError
+
+LOG = [{"step": step, "loss": 5 / step, "cycle_rate": 0.5} for step in range(1, 30)]
 
 
 def pixels(png: bytes) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+
+
+def words(svg: bytes) -> str:
+    """All text of an SVG that is still text."""
+    return " ".join(
+        "".join(node.itertext()) for node in ET.fromstring(svg).iter() if node.tag.endswith("text")
+    )
 
 
 @pytest.fixture
@@ -26,8 +49,109 @@ def test_a_similarity_picture_has_a_panel_each_and_shows_the_events(videos: list
     assert (ringed[..., 0] - ringed[..., 1] > 100).sum() > 100 > (one[..., 0] - one[..., 1] > 100).sum()
 
 
+def test_collapsed_embeddings_can_be_drawn() -> None:
+    same = np.ones((6, 2), np.float32)
+    assert similarity_picture({"": (same, same)})
+    assert map_picture({"a": same, "b": same})
+
+
 def test_a_tsne_picture_is_the_same_twice(videos: list[np.ndarray]) -> None:
     phases = [np.repeat([0, 1], 15)] * 3
     first, second = (tsne_picture({"x": videos}, phases, phase_names=["before", "after"]) for _ in range(2))
     assert np.array_equal(pixels(first), pixels(second))
     assert (pixels(first) != 255).any()
+
+
+def test_letters_stay_letters_and_files_stay_the_same(videos: list[np.ndarray]) -> None:
+    first, second = (
+        similarity_picture({"title": (videos[0], videos[1])}, names=("left", "right"), format="svg")
+        for _ in range(2)
+    )
+    assert first == second
+    assert "title" in words(first) and "frame of left" in words(first) and "frame of right" in words(first)
+
+
+def test_a_pdf_is_a_pdf_and_other_formats_are_refused(videos: list[np.ndarray]) -> None:
+    matrices = {"": (videos[0], videos[1])}
+    assert similarity_picture(matrices, format="pdf").startswith(b"%PDF")
+    with pytest.raises(UserError, match=r"no picture format 'bmp': expected png, svg, pdf"):
+        similarity_picture(matrices, format="bmp")
+
+
+def test_the_size_is_in_inches(videos: list[np.ndarray]) -> None:
+    assert pixels(similarity_picture({"": (videos[0], videos[1])}, size=(4, 3))).shape == (450, 600, 3)
+
+
+def test_matplotlib_s_own_settings_stay_as_they_were(videos: list[np.ndarray]) -> None:
+    before = dict(matplotlib.rcParams)
+    similarity_picture({"": (videos[0], videos[1])})
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("by", ["tsne", "pca"])
+def test_a_map_without_labels_is_coloured_by_time(videos: list[np.ndarray], by: str) -> None:
+    named = dict(zip("abc", videos, strict=True))
+    svg = map_picture(named, by=by, format="svg")
+    assert "first frame" in words(svg) and "last frame" in words(svg)
+
+
+def test_a_map_with_labels_is_coloured_by_phase(videos: list[np.ndarray]) -> None:
+    named = dict(zip("abc", videos, strict=True))
+    phases = {name: np.repeat([0, 1], 15) for name in named}
+    svg = map_picture(named, phases=phases, phase_names=["before top", "after top"], format="svg")
+    assert "before top" in words(svg) and "after top" in words(svg) and "first frame" not in words(svg)
+
+
+def test_frames_stand_around_the_map(videos: list[np.ndarray]) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def thumbnail(name: str, frame: int) -> np.ndarray:
+        asked.append((name, frame))
+        return np.full((40, 60, 3), (255, 0, 0), np.uint8)
+
+    picture = pixels(map_picture(dict(zip("abc", videos, strict=True)), by="pca", thumbnail=thumbnail))
+    red = (picture[..., 0] > 200) & (picture[..., 1] < 40)
+    assert len(set(asked)) == 16
+    assert red[: len(red) // 5].any() and red[-len(red) // 5 :].any() and not red[300:-300, 500:-500].any()
+
+
+def test_pca_keeps_the_largest_direction() -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 4)) * [9, 3, 1, 0.1]
+    points = project(rows, by="pca")
+    assert abs(np.corrcoef(points[:, 0], rows[:, 0])[0, 1]) > 0.97
+    assert project(rows[:1], by="tsne").tolist() == [[0, 0]]
+
+
+def test_points_are_spread_out() -> None:
+    assert sorted(spread_out(np.arange(9.0)[:, None] * [1, 0], 3)) == [0, 4, 8]
+    assert spread_out(np.zeros((5, 2))) == [0]
+
+
+def test_without_its_video_there_is_no_thumbnail(tmp_path) -> None:
+    assert frame_reader({"a": tmp_path / "gone.mp4"}) is None
+
+
+def test_progress_of_the_reference_is_its_time(embeddings: EmbeddingSet) -> None:
+    curves = progress_curves(embeddings, ["slow", "fast"], reference="slow")
+    assert curves["slow"][1] == pytest.approx(np.linspace(0, 1, 20), abs=1e-6)
+    assert curves["fast"][1] == pytest.approx(np.linspace(0, 1, 40), abs=0.05)
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_progress_names_few_videos_and_the_events(count: int) -> None:
+    curves = {f"take {k}": (np.linspace(0, k + 1, 9), np.linspace(0, 1, 9)) for k in range(count)}
+    events = {"take 0": {"impact": 4}, "take 1": {"impact": 5}}
+    text = words(progress_picture(curves, reference="take 0", events=events, format="svg"))
+    assert "impact" in text and ("take 1" in text) == (count == 2)
+
+
+def test_evolution_draws_loss_and_cycles_of_every_run() -> None:
+    logs = {"short": LOG[:3], "long": [*LOG, {"step": 30, "held_out_cycle_rate": 0.6}]}
+    text = words(evolution_picture(logs, format="svg"))
+    assert all(word in text for word in ("Loss", "Frames that cycle back", "short", "long, held-out videos"))
+    assert evolution_picture({"one": LOG[:1]})
+
+
+def test_a_run_without_a_log_says_so() -> None:
+    with pytest.raises(DataError, match=re.escape("the log of new has no loss yet")):
+        evolution_picture({"new": []})

@@ -102,3 +102,22 @@ def test_impossible_numbers(option, value):
 def test_frames_must_be_rgb_bytes():
     with pytest.raises(ValueError, match=r"frame 1 must be uint8 \(H, W, 3\), got float64 \(4, 4, 3\)"):
         tile([plain(RED), np.zeros((4, 4, 3))])
+
+
+def test_a_note_stands_at_the_right_and_is_never_cut():
+    canvas = tile([plain(RED, 100, 240)], captions=["a very long name " * 9], notes=["1.25 s"], gap=0)
+    alone = tile([plain(RED, 100, 240)], notes=["1.25 s"], gap=0)
+    right = slice(240 - 24, None)
+    assert (canvas[100:, right] == alone[100:, right]).all()
+    assert canvas[100:, right].max() > 100
+    assert alone[100:, :120].max() == max(BACKGROUND)
+
+
+def test_a_caption_may_have_colours():
+    canvas = tile(
+        [plain(RED, 100, 240)], captions=[(("left", (255, 128, 0)), ("right", (0, 128, 255)))], gap=0
+    )
+    strip = canvas[100:].astype(int)
+    orange, blue = (strip[..., 0] - strip[..., 2] > 90), (strip[..., 2] - strip[..., 0] > 90)
+    assert orange.any() and blue.any()
+    assert np.flatnonzero(orange.any(0)).max() < np.flatnonzero(blue.any(0)).min()

@@ -1,141 +1,168 @@
-"""Play videos in sync: every video follows the pace of a reference.
+"""Play videos in sync: one video file in which all of them follow one pace.
 
-Shapes: T output frames (the reference's own), N frames of a video.
+Shapes: T output frames, V videos, H W pixels.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cycleback.alignment import align
-from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import EmbeddingError
-from cycleback.video import probe, read_audio, read_frames, tile, write_video
+from cycleback.applications.footage import Images, frames_at
+from cycleback.applications.layouts import LAYOUTS, LEAST_CAPTIONED, Shown, arrange
+from cycleback.errors import DataError
+from cycleback.video import Audio, VideoInfo, frame_times, probe, read_audio, write_video
 
-CHUNK_FRAMES = 32
-Indices = NDArray[np.int64]
-
-
-def reference_pace(
-    embeddings: EmbeddingSet,
-    names: Sequence[str],
-    *,
-    reference: str,
-    method: Literal["nearest", "dtw"] = "dtw",
-) -> list[Indices]:
-    """For each named video, the frames (T,) to show beside the T frames of the reference."""
-    length = len(embeddings[reference])
-    return [
-        np.arange(length)
-        if name == reference
-        else align(embeddings[reference], embeddings[name], method=method).indices
-        for name in names
-    ]
+CELL_HEIGHT = (240, 360)  # pixels, where the user names no height: legible, and not too large
+CANVAS = (2160, 3840)  # pixels down and across that every player takes
+MOST_OPEN = 9  # files read in order at once
+CHUNK_BYTES = 256 << 20
+Image = NDArray[np.uint8]
+Positions = NDArray[np.float64]
 
 
-def own_pace(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Indices]:
-    """Each video as filmed, all started together; a shorter one holds its last frame."""
-    longest = max(len(embeddings[name]) for name in names)
-    return [np.minimum(np.arange(longest), len(embeddings[name]) - 1) for name in names]
+@dataclass(frozen=True)
+class _Clip:
+    """A video to show: its file, its frames' seconds (N,), the size of its picture and its name."""
 
-
-def paths_of(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
-    """The video files of the named embeddings."""
-    paths = {name: embeddings.path(name) for name in names}
-    for name, path in paths.items():
-        if path is None or not path.exists():
-            raise EmbeddingError(
-                f"the video of {name!r} is not at {path}. Embed the videos again where they are now."
-            )
-    return [path for path in paths.values() if path is not None]
+    path: Path
+    times: NDArray[np.float64]
+    size: tuple[int, int]
+    caption: str
 
 
 def write_synced(
     output: Path | str,
     videos: Sequence[Path | str],
-    indices: Sequence[Indices],
+    positions: Sequence[ArrayLike],
     *,
+    layout: str = "grid",
+    switch_every: int = 30,
+    blend: bool = False,
     captions: Sequence[str] | None = None,
     columns: int | None = None,
     height: int | None = None,
     fps: float | None = None,
-    sound: bool = True,
+    sound: bool | Audio = True,
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Write one mp4 that shows frame `indices[k][t]` of `videos[k]` at output frame t.
+    """Write one mp4 that shows frame `positions[k][t]` of `videos[k]` at output frame t.
 
     Args:
         videos: paths; the first is the reference, whose frame rate and sound the result keeps.
-        indices: one array (T,) a video, all of one length.
-        captions: a line under each video; default: the file names.
+        positions: one array (T,) a video, all of one length: frame numbers, which may lie between frames
+            (`Pace.positions`).
+        layout: "grid", "row", "overlay", "tinted" or "switch", see `cycleback.applications.layouts.arrange`.
+        switch_every: output frames until the layout "switch" cuts to the next video.
+        blend: mix the two frames beside a position; otherwise the nearest is shown.
+        captions: a name for each video; default: the file names. An empty list: no words and no bars.
         columns: videos a row; default: a row for up to three, else a near-square grid.
-        height: pixels a video is tall; default: the reference's height, at most 360.
-        sound: keep the reference's sound track where it has one.
+        height: pixels a video is tall; default: the reference's, within 240 and 360, less in a large grid.
+        sound: keep the reference's sound track where it has one; or a sound of its own.
     """
-    lengths = {len(chosen) for chosen in indices}
-    if len(videos) != len(indices) or len(lengths) != 1:
-        raise ValueError(
-            f"{len(videos)} videos need {len(videos)} index arrays of one length, got {sorted(lengths)}"
-        )
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
     paths = [Path(video) for video in videos]
+    wanted = _checked_positions(positions, len(paths))  # (V, T)
     info = probe(paths[0])
-    tall = height or min(info.height, 360)
-    canvases = _canvases(
-        paths, indices, captions=captions or [path.stem for path in paths], columns=columns, height=tall
-    )
-    audio = read_audio(paths[0]) if sound and info.has_audio else None
-    return write_video(
-        Path(output),
-        _counted(canvases, lengths.pop(), progress),
-        fps=fps or info.fps,
-        audio=audio,
-        overwrite=overwrite,
-    )
+    names = [path.stem for path in paths] if captions is None else captions
+    tall = height or _cell_height(info, len(paths), layout=layout, columns=columns)
+    clips = [_clip(path, tall, name) for path, name in zip(paths, names or [""] * len(paths), strict=True)]
+    turns = shown_in_turns(*wanted.shape, switch_every=switch_every) if layout == "switch" else None
+    canvases = _canvases(clips, wanted, turns, layout=layout, columns=columns, blend=blend, words=bool(names))
+    audio = sound if isinstance(sound, Audio) else read_audio(paths[0]) if sound and info.has_audio else None
+    with closing(canvases):
+        frames = _counted(canvases, wanted.shape[1], progress)
+        return write_video(output, frames, fps=fps or info.fps, audio=audio, overwrite=overwrite)
+
+
+def shown_in_turns(count: int, length: int, *, switch_every: int) -> NDArray[np.int64]:
+    """Which of `count` videos the layout "switch" shows at each of `length` output frames."""
+    if switch_every < 1:
+        raise ValueError(f"switch_every must be at least 1, got {switch_every!r}")
+    return np.arange(length) // switch_every % count
 
 
 def _canvases(
-    paths: Sequence[Path],
-    indices: Sequence[Indices],
+    clips: Sequence[_Clip],
+    positions: Positions,
+    turns: NDArray[np.int64] | None,
     *,
-    captions: Sequence[str],
+    layout: str,
     columns: int | None,
-    height: int,
-) -> Iterator[NDArray[np.uint8]]:
-    sizes = [_cell_size(path, height) for path in paths]
-    lasts = [max(1, probe(path).num_frames - 1) for path in paths]
-    total = len(indices[0])
-    for start in range(0, total, CHUNK_FRAMES):
-        part = slice(start, start + CHUNK_FRAMES)
-        clips = [
-            read_frames(path, chosen[part], size=size)
-            for path, chosen, size in zip(paths, indices, sizes, strict=True)
+    blend: bool,
+    words: bool,
+) -> Images:
+    """The output frames; of videos that are shown in `turns` (T,), only what is shown is read."""
+    with ExitStack() as files:
+        streams = [
+            files.enter_context(closing(stream)) for stream in _streams(clips, positions, turns, blend=blend)
         ]
-        for row in range(len(clips[0])):
-            shown = [int(chosen[start + row]) for chosen in indices]
-            yield tile(
-                [clip[row] for clip in clips],
-                columns=columns or _columns(len(paths)),
-                captions=[f"{caption}  {frame}" for caption, frame in zip(captions, shown, strict=True)],
-                progress=[frame / last for frame, last in zip(shown, lasts, strict=True)],
-            )
+        for step in range(positions.shape[1]):
+            numbers = range(len(clips)) if turns is None else [int(turns[step])]
+            shown = [
+                _shown(clips[number], next(streams[number]), positions[number, step]) for number in numbers
+            ]
+            yield arrange(shown, layout=layout, columns=columns, words=words)
 
 
-def _cell_size(path: Path, height: int) -> tuple[int, int]:
+def _streams(
+    clips: Sequence[_Clip], positions: Positions, turns: NDArray[np.int64] | None, *, blend: bool
+) -> Iterator[Images]:
+    """For each clip, the images it shows."""
+    cell_bytes = sum(3 * math.prod(clip.size) for clip in clips)
+    for number, clip in enumerate(clips):
+        yield frames_at(
+            clip.path,
+            positions[number] if turns is None else positions[number, turns == number],
+            size=clip.size,
+            blend=blend,
+            stay_open=len(clips) <= MOST_OPEN,
+            chunk_frames=min(32, max(1, CHUNK_BYTES // cell_bytes)),
+        )
+
+
+def _shown(clip: _Clip, image: Image, position: float) -> Shown:
+    second = float(np.interp(position, np.arange(len(clip.times)), clip.times))
+    return Shown(image, clip.caption, second, second / clip.times[-1] if clip.times[-1] > 0 else 1.0)
+
+
+def _clip(path: Path, height: int, caption: str) -> _Clip:
     info = probe(path)
-    return height, max(2, round(info.width * height / info.height))
+    return _Clip(path, frame_times(path), (height, max(2, round(info.width * height / info.height))), caption)
 
 
-def _columns(count: int) -> int:
-    return count if count <= 3 else int(np.ceil(np.sqrt(count)))
+def _cell_height(info: VideoInfo, count: int, *, layout: str, columns: int | None) -> int:
+    """Pixels that suit the reference's picture and keep the canvas within what players take."""
+    across, down = 1, 1
+    if layout in ("grid", "row"):
+        across = columns or (count if count <= 3 or layout == "row" else math.ceil(math.sqrt(count)))
+        down = math.ceil(count / across)
+    room = CANVAS[0] / down
+    words = 26 if room > LEAST_CAPTIONED + 26 else 8  # pixels below and between the pictures
+    fits = min(room - words, (CANVAS[1] / across - 4) * info.height / info.width)
+    return max(16, min(int(np.clip(info.height, *CELL_HEIGHT)), int(fits)))
+
+
+def _checked_positions(positions: Sequence[ArrayLike], count: int) -> Positions:
+    """All positions as one array (V, T)."""
+    arrays = [np.asarray(chosen, dtype=np.float64) for chosen in positions]
+    lengths = {len(chosen) for chosen in arrays}
+    if count != len(arrays) or len(lengths) != 1:
+        raise ValueError(f"{count} videos need {count} index arrays of one length, got {sorted(lengths)}")
+    if lengths == {0}:
+        raise DataError("nothing to show: the pace has no frame")
+    return np.stack(arrays)
 
 
 def _counted(
-    frames: Iterator[NDArray[np.uint8]], total: int, progress: Callable[[int, int], None] | None
-) -> Iterator[NDArray[np.uint8]]:
+    frames: Iterable[Image], total: int, progress: Callable[[int, int], None] | None
+) -> Iterator[Image]:
     for done, frame in enumerate(frames, start=1):
         yield frame
         if progress is not None:

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Colour = tuple[int, int, int]
+Caption = str | tuple[tuple[str, Colour], ...]
+"""A text, or pieces of text each in its own colour."""
 
 BACKGROUND: Colour = (17, 18, 22)
 LETTERBOX: Colour = (9, 10, 12)
 TEXT: Colour = (226, 228, 233)
+QUIET_TEXT: Colour = (150, 155, 168)
 BAR_TRACK: Colour = (46, 49, 58)
 BAR_FILL: Colour = (92, 190, 255)
 PLAIN_PUNCTUATION = str.maketrans("–—−‘’“”→", "---''\"\">")
@@ -40,7 +43,8 @@ def tile(
     frames: Sequence[NDArray[np.uint8]],
     *,
     columns: int | None = None,
-    captions: Sequence[str] | None = None,
+    captions: Sequence[Caption] | None = None,
+    notes: Sequence[str] | None = None,
     gap: int = 4,
     progress: Sequence[float] | None = None,
 ) -> NDArray[np.uint8]:
@@ -53,13 +57,15 @@ def tile(
         frames: RGB images uint8 (H, W, 3).
         columns: Tiles in a row; None puts up to three in one row, more in a square.
         captions: A text under each frame; what does not fit ends in "…".
+        notes: A short text at the right end of each caption, never cut: a time that runs.
         gap: Pixels between tiles and around them.
         progress: A share from 0 to 1 a frame, drawn as a thin bar under it.
     """
-    _check(frames, captions=captions, progress=progress, columns=columns, gap=gap)
+    _check(frames, captions=captions, notes=notes, progress=progress, columns=columns, gap=gap)
     count = len(frames)
     per_row = columns or (count if count <= LONGEST_ROW else math.ceil(math.sqrt(count)))
-    layout = _layout(frames, with_bar=progress is not None, with_caption=captions is not None)
+    has_text = captions is not None or notes is not None
+    layout = _layout(frames, with_bar=progress is not None, with_caption=has_text)
     rows = math.ceil(count / per_row)
     step_y, step_x = layout.tile_height + gap, layout.width + gap
     canvas = np.empty((rows * step_y + gap, per_row * step_x + gap, 3), dtype=np.uint8)
@@ -70,8 +76,9 @@ def tile(
         area[: layout.height] = fit_cell(frame, (layout.height, layout.width))
         if progress is not None:
             _draw_bar(area[layout.height : layout.height + layout.bar], progress[number])
-        if captions is not None:
-            area[layout.height + layout.bar :] = _caption(captions[number], layout.width, layout.caption)
+        if has_text:
+            caption = "" if captions is None else captions[number]
+            _write(area[layout.height + layout.bar :], caption, "" if notes is None else notes[number])
     return canvas
 
 
@@ -93,7 +100,8 @@ def fit_cell(frame: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint
 def _check(
     frames: Sequence[NDArray[np.uint8]],
     *,
-    captions: Sequence[str] | None,
+    captions: Sequence[Caption] | None,
+    notes: Sequence[str] | None,
     progress: Sequence[float] | None,
     columns: int | None,
     gap: int,
@@ -103,7 +111,7 @@ def _check(
     for number, frame in enumerate(frames):
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or 0 in frame.shape:
             raise ValueError(f"frame {number} must be uint8 (H, W, 3), got {frame.dtype} {frame.shape}")
-    for name, values in (("captions", captions), ("progress", progress)):
+    for name, values in (("captions", captions), ("notes", notes), ("progress", progress)):
         if values is not None and len(values) != len(frames):
             raise ValueError(
                 f"{name} must have one entry a frame, got {len(values)} for {len(frames)} frames"
@@ -140,17 +148,52 @@ def _draw_bar(area: NDArray[np.uint8], share: float) -> None:
     area[:, done:] = BAR_TRACK
 
 
+def _write(area: NDArray[np.uint8], caption: Caption, note: str) -> None:
+    """Fill the strip `area` (h, W, 3): `caption` at the left, `note` at the right."""
+    height, width = area.shape[:2]
+    note_width = min(width, _note_width(note, height))
+    area[:, : width - note_width] = _caption(caption, width - note_width, height)
+    area[:, width - note_width :] = _note(note, note_width, height)
+
+
 @lru_cache(maxsize=256)  # the captions of a video are the same in each of its frames
-def _caption(text: str, width: int, height: int) -> NDArray[np.uint8]:
-    """A strip (height, width, 3) with `text` at the left, cut to fit."""
+def _caption(caption: Caption, width: int, height: int) -> NDArray[np.uint8]:
+    """A strip (height, width, 3) with `caption` at the left, cut to fit."""
+    image, draw, font, margin = _strip(width, height)
+    left, end = float(margin), width - margin
+    for text, colour in ((caption, TEXT),) if isinstance(caption, str) else caption:
+        line = _shortened(_drawable(text, font), font, end - left)
+        draw.text((left, height / 2), line, fill=colour, font=font, anchor="lm")
+        left += font.getlength(line + " ")
+    return np.asarray(image)
+
+
+def _note(note: str, width: int, height: int) -> NDArray[np.uint8]:
+    """A strip (height, width, 3) with `note` at the right."""
+    image, draw, font, margin = _strip(width, height)
+    draw.text((width - margin, height / 2), _drawable(note, font), fill=QUIET_TEXT, font=font, anchor="rm")
+    return np.asarray(image)
+
+
+def _note_width(note: str, height: int) -> int:
+    """Pixels for `note`; the font's digits are all of one width, so the caption beside it keeps still."""
+    return math.ceil(_font(_font_size(height)).getlength(note)) + _margin(height) if note else 0
+
+
+def _strip(width: int, height: int) -> tuple[Any, Any, Any, int]:
+    """An empty strip: image, pen, font and margin."""
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (width, height), BACKGROUND)
-    font = _font(max(10, round(height * 0.56)))
-    margin = round(height * 0.28)
-    line = _shortened(_drawable(text, font), font, width - 2 * margin)
-    ImageDraw.Draw(image).text((margin, height / 2), line, fill=TEXT, font=font, anchor="lm")
-    return np.asarray(image)
+    return image, ImageDraw.Draw(image), _font(_font_size(height)), _margin(height)
+
+
+def _font_size(height: int) -> int:
+    return max(10, round(height * 0.56))
+
+
+def _margin(height: int) -> int:
+    return round(height * 0.28)
 
 
 def _drawable(text: str, font: Any) -> str:
@@ -164,7 +207,7 @@ def _drawable(text: str, font: Any) -> str:
     return "".join(letters)
 
 
-def _shortened(text: str, font: Any, width: int) -> str:
+def _shortened(text: str, font: Any, width: float) -> str:
     """`text`, or as much of its start as fits in `width` pixels with an ellipsis."""
     if font.getlength(text) <= width:
         return text

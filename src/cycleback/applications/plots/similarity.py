@@ -1,0 +1,60 @@
+"""Similarity matrices: how near each frame of one video is to each frame of another.
+
+Shapes: T frames of A, S frames of B, D embedding size.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.alignment import dtw_path, squared_distances
+from cycleback.applications.plots.figure import image_bytes, new_figure
+
+Embeddings = NDArray[np.float32]
+RINGS: dict[str, Any] = {"s": 70, "facecolors": "none", "edgecolors": "#EE6677", "linewidths": 2, "zorder": 3}
+
+
+def similarity_picture(
+    panels: Mapping[str, tuple[Embeddings, Embeddings]],
+    *,
+    events: tuple[Sequence[int], Sequence[int]] | None = None,
+    names: tuple[str, str] = ("A", "B"),
+    columns: int | None = None,
+    size: tuple[float, float] | None = None,
+    format: str = "png",
+) -> bytes:
+    """One matrix a panel: how near each frame of A (rows) is to each frame of B; the line is the alignment.
+
+    Args:
+        panels: title -> embeddings (T, D) of A and (S, D) of B.
+        events: true frames of the key events in A and in B, drawn as rings the line should pass through.
+        names: of A and B.
+        columns: matrices a row.
+        size: inches.
+        format: "png", "svg" or "pdf".
+    """
+    with new_figure(len(panels), size=size, columns=columns) as (figure, axes):
+        for axis, (title, (a, b)) in zip(axes, panels.items(), strict=True):
+            image = _draw(axis, a, b)
+            if events is not None:
+                axis.scatter(events[1], events[0], **RINGS)
+            axis.set(title=title, xlabel=f"frame of {names[1]}", ylabel=f"frame of {names[0]}")
+        bar = figure.colorbar(image, ax=axes, ticks=[0, 1], shrink=0.6, aspect=24, pad=0.02)
+        bar.ax.set_yticklabels(["far", "near"])
+        bar.outline.set_visible(False)
+        return image_bytes(figure, format)
+
+
+def _draw(axis: Any, a: Embeddings, b: Embeddings) -> Any:
+    """The matrix of one pair and its alignment."""
+    distances = squared_distances(a, b)  # (T, S)
+    typical = float(np.median(distances))
+    similarity = np.exp(-distances / typical) if typical > 0 else np.ones_like(distances)
+    image = axis.imshow(similarity, cmap="cividis", aspect="auto", interpolation="nearest", vmin=0, vmax=1)
+    path = dtw_path(distances)
+    axis.plot(path[:, 1], path[:, 0], color="black", linewidth=3.2, alpha=0.35, solid_capstyle="round")
+    axis.plot(path[:, 1], path[:, 0], color="white", linewidth=1.6, solid_capstyle="round")
+    axis.set(xlim=(-0.5, len(b) - 0.5), ylim=(len(a) - 0.5, -0.5))
+    return image

@@ -1,0 +1,194 @@
+"""`cycleback plot`: pictures of embeddings and of training, for papers and pages."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cycleback.cli.checks import METHODS, check_choice, check_free
+from cycleback.cli.inputs import embedded
+from cycleback.cli.output import print_json, print_next
+from cycleback.errors import UserError
+
+plot = typer.Typer(help="Pictures of embeddings and of training: PNG, SVG or PDF.", no_args_is_help=True)
+
+Videos = Annotated[
+    list[str] | None, typer.Argument(help="Videos, one folder of them, or names in an embedding set.")
+]
+Run = Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")]
+Embeddings = Annotated[Path | None, typer.Option(help="Embedding set to use instead of a run.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Picture to write: .png, .svg or .pdf.")]
+Size = Annotated[str | None, typer.Option(help="Width x height in inches, such as 7x4.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@plot.callback()
+def options() -> None:
+    """Pictures of embeddings and of training: PNG, SVG or PDF."""
+
+
+@plot.command("map")
+def plot_map(
+    videos: Videos = None,
+    run: Run = "pretrained",
+    embeddings: Embeddings = None,
+    by: Annotated[str, typer.Option(help="tsne or pca.")] = "tsne",
+    frames: Annotated[bool, typer.Option("--frames/--no-frames", help="Show frames around the map.")] = True,
+    output: Output = Path("map.png"),
+    size: Size = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Draw every frame as a dot and every video as a line; by phase where labelled, else by time.
+
+    Example: cycleback plot map clips/ --run runs/golf -o map.svg
+    """
+    from cycleback.applications.plots import map_picture
+    from cycleback.applications.plots.thumbnails import frame_reader
+
+    check_choice("map by", by, ("tsne", "pca"))
+    format, inches = _checked(output, size, overwrite=overwrite)
+    found = embedded(videos or [], run=run, embeddings=embeddings)
+    phases = {name: found.phases(name) for name in found.names}
+    events = found.event_names
+    picture = map_picture(
+        {name: found[name] for name in found.names},
+        by=by,
+        phases={name: known for name, known in phases.items() if known is not None},
+        phase_names=[f"before {events[0]}", *(f"after {event}" for event in events)] if events else [],
+        thumbnail=frame_reader({name: found.path(name) for name in found.names}) if frames else None,
+        size=inches,
+        format=format,
+    )
+    _write(output, picture, f"map of {len(found)} videos", overwrite=overwrite, as_json=as_json)
+
+
+@plot.command()
+def similarity(
+    a: Annotated[str, typer.Argument(help="Video file, or a name in the embedding set.")],
+    b: Annotated[str, typer.Argument(help="Video file, or a name in the embedding set.")],
+    run: Run = "pretrained",
+    embeddings: Embeddings = None,
+    output: Output = Path("similarity.png"),
+    size: Size = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Draw how near each frame of A is to each frame of B, with the path of the alignment.
+
+    Example: cycleback plot similarity a.mp4 b.mp4 --run runs/golf -o similarity.pdf
+    """
+    from cycleback.applications.plots import similarity_picture
+
+    format, inches = _checked(output, size, overwrite=overwrite)
+    found = embedded([a, b], run=run, embeddings=embeddings)
+    first, second = found.names[0], found.names[-1]  # one and the same, where A is B
+    shared = [event for event in found.events(first) if event in found.events(second)]
+    places = [[found.events(name)[event] for event in shared] for name in (first, second)]
+    picture = similarity_picture(
+        {"": (found[first], found[second])},
+        events=(places[0], places[1]) if shared else None,
+        names=(first, second),
+        size=inches,
+        format=format,
+    )
+    _write(output, picture, f"similarity of {first} and {second}", overwrite=overwrite, as_json=as_json)
+
+
+@plot.command()
+def progress(
+    videos: Videos = None,
+    run: Run = "pretrained",
+    embeddings: Embeddings = None,
+    reference: Annotated[str | None, typer.Option(help="Name of the video to measure by.")] = None,
+    method: Annotated[str, typer.Option(help="dtw or nearest.")] = "dtw",
+    output: Output = Path("progress.png"),
+    size: Size = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Draw how far through the action each video is, against its own time.
+
+    Example: cycleback plot progress clips/ --run runs/golf --reference take3
+    """
+    from cycleback.applications.plots import progress_curves, progress_picture
+
+    check_choice("alignment method", method, METHODS)
+    format, inches = _checked(output, size, overwrite=overwrite)
+    found = embedded(videos or [], run=run, embeddings=embeddings)
+    chosen = reference or found.names[0]
+    curves = progress_curves(found, found.names, reference=chosen, method=method)  # type: ignore[arg-type]
+    picture = progress_picture(
+        curves,
+        reference=chosen,
+        events={name: found.events(name) for name in found.names},
+        size=inches,
+        format=format,
+    )
+    _write(
+        output, picture, f"progress of {len(found)} videos by {chosen}", overwrite=overwrite, as_json=as_json
+    )
+
+
+@plot.command()
+def evolution(
+    runs: Annotated[list[str], typer.Argument(help="Run folders, in order; with --pair also 'pretrained'.")],
+    pair: Annotated[
+        tuple[str, str] | None, typer.Option(help="Two videos: draw their similarity by every run.")
+    ] = None,
+    output: Output = Path("evolution.png"),
+    size: Size = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Draw how runs learned: loss and cycle-consistency rate; or two videos' similarity by each run.
+
+    Example: cycleback plot evolution pretrained runs/short runs/long --pair a.mp4 b.mp4
+    """
+    from cycleback.applications.plots import evolution_picture, similarity_picture
+    from cycleback.runs import saved_recipe
+    from cycleback.training.log import read_log
+
+    format, inches = _checked(output, size, overwrite=overwrite)
+    if pair is None:
+        for run in runs:
+            saved_recipe(Path(run))  # says what is missing, if this is no run folder
+        logs = {run: read_log(Path(run)) for run in runs}
+        picture = evolution_picture(logs, size=inches, format=format)
+    else:
+        sets = {run: embedded(pair, run=run) for run in runs}
+        matrices = {run: (found[found.names[0]], found[found.names[-1]]) for run, found in sets.items()}
+        names = (Path(pair[0]).stem, Path(pair[1]).stem)
+        columns = min(4, len(matrices))
+        picture = similarity_picture(matrices, names=names, columns=columns, size=inches, format=format)
+    _write(output, picture, f"evolution over {len(runs)} runs", overwrite=overwrite, as_json=as_json)
+
+
+def _checked(output: Path, size: str | None, *, overwrite: bool) -> tuple[str, tuple[float, float] | None]:
+    """Format and size of the picture, before any work is done."""
+    from cycleback.applications.plots import FORMATS
+
+    format = output.suffix.lower().removeprefix(".")
+    if format not in FORMATS:
+        raise UserError(f"cannot draw to {output}: expected a name ending in .{', .'.join(FORMATS)}")
+    check_free(output, overwrite=overwrite)
+    if size is None:
+        return format, None
+    try:
+        width, height = (float(side) for side in size.lower().split("x"))
+    except ValueError:
+        raise UserError(f"no size {size!r}: expected width x height in inches, such as 7x4") from None
+    if not (1 <= width <= 100 and 1 <= height <= 100):
+        raise UserError(f"a picture of {size} inches: expected sides from 1 to 100")
+    return format, (width, height)
+
+
+def _write(output: Path, picture: bytes, what: str, *, overwrite: bool, as_json: bool) -> None:
+    from cycleback.files import write_bytes
+
+    path = write_bytes(output, picture, overwrite=overwrite)
+    if as_json:
+        print_json({"picture": str(path), "what": what})
+        return
+    print_next(f"{what}: {path}")

@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycleback.applications.pace import own_pace, paths_of, reference_pace, smooth_pace, smoothed
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import EmbeddingError
+
+
+@pytest.fixture
+def stairs() -> tuple[np.ndarray, np.ndarray]:
+    """A map as DTW gives it: the true one, in steps of four frames."""
+    seconds = np.arange(120) / 30
+    true = 2 * seconds + 0.3 * np.sin(2 * seconds)
+    return seconds, np.round(true * 30 / 4) * 4 / 30
+
+
+@pytest.mark.parametrize("method", ["nearest", "dtw"])
+def test_every_video_follows_the_pace_of_the_reference(embeddings: EmbeddingSet, method: str) -> None:
+    slow, fast = reference_pace(embeddings, ["slow", "fast"], reference="slow", method=method)
+    assert slow.tolist() == list(range(20))
+    assert np.abs(fast - np.linspace(0, 39, 20)).max() <= 1
+
+
+def test_own_pace_holds_the_last_frame_of_a_shorter_video(embeddings: EmbeddingSet) -> None:
+    slow, fast = own_pace(embeddings, ["slow", "fast"])
+    assert fast.tolist() == list(range(40))
+    assert slow.tolist() == [*range(20), *[19] * 20]
+
+
+def test_a_smoothed_map_rises_without_steps_and_stays_near(stairs: tuple[np.ndarray, np.ndarray]) -> None:
+    seconds, raw = stairs
+    smooth = smoothed(seconds, raw, smoothing_s=0.15)
+    assert (np.diff(smooth) >= 0).all()
+    assert np.abs(smooth - raw).max() <= 4 / 30
+    assert np.abs(np.diff(smooth, 2)).max() < 0.1 * np.abs(np.diff(raw, 2)).max()
+    true = 2 * seconds + 0.3 * np.sin(2 * seconds)
+    assert np.abs(smooth - true)[15:-15].max() < 0.5 * np.abs(raw - true).max()
+
+
+def test_both_ends_stay_where_they_are(stairs: tuple[np.ndarray, np.ndarray]) -> None:
+    seconds, raw = stairs
+    smooth = smoothed(seconds, raw, smoothing_s=0.3)
+    assert (smooth[0], smooth[-1]) == pytest.approx((raw[0], raw[-1]))
+
+
+def test_a_straight_map_stays_straight_at_uneven_times() -> None:
+    seconds = np.cumsum(np.random.default_rng(0).choice([1 / 30, 1 / 15], 100))
+    assert smoothed(seconds, 2 * seconds, smoothing_s=0.1) == pytest.approx(2 * seconds, abs=0.02)
+
+
+def test_any_map_becomes_one_that_never_falls() -> None:
+    generator = np.random.default_rng(1)
+    seconds = np.sort(generator.uniform(0, 5, 80))
+    for _ in range(20):
+        assert (np.diff(smoothed(seconds, generator.uniform(0, 5, 80), smoothing_s=0.2)) >= 0).all()
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_the_shortest_maps_can_be_smoothed(length: int) -> None:
+    seconds = np.arange(length) / 30
+    assert smoothed(seconds, seconds, smoothing_s=1.0) == pytest.approx(seconds)
+
+
+def test_a_pace_counts_in_seconds_of_the_files(embeddings: EmbeddingSet) -> None:
+    pace = smooth_pace(embeddings, ["slow", "fast"], reference="slow")
+    assert pace.fps == pytest.approx(10)  # the set knows no times, so the files are asked
+    assert pace.seconds == pytest.approx(np.arange(20) / 10)
+    assert pace.positions[0] == pytest.approx(np.arange(20))
+    assert pace.sources[1] == pytest.approx(np.linspace(0, 3.9, 20), abs=0.11)
+
+
+def test_more_output_frames_lie_between_the_frames_of_the_reference(embeddings: EmbeddingSet) -> None:
+    pace = smooth_pace(embeddings, ["slow", "fast"], reference="slow", fps=25)
+    assert len(pace.seconds) == 1.9 * 25 // 1 + 1
+    assert pace.positions[0][:4] == pytest.approx([0, 0.4, 0.8, 1.2])
+
+
+def test_a_reference_of_variable_rate_plays_at_its_own_times() -> None:
+    times = np.array([0, 0.1, 0.2, 0.9, 1.0])
+    arrays = {"a": np.arange(5)[:, None], "b": np.arange(5)[:, None]}
+    found = EmbeddingSet.from_arrays(arrays, times={"a": times, "b": times / 2})
+    pace = smooth_pace(found, ["a", "b"], reference="a", fps=10)
+    assert np.rint(pace.positions[0]).tolist() == [0, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]
+    assert pace.sources[0] == pytest.approx(pace.seconds)
+
+
+def test_one_frame_is_a_pace(ramps: list[Path]) -> None:
+    found = EmbeddingSet.from_arrays({"a": [[0.0]], "b": [[0.0], [1.0]]}, fps=10)
+    pace = smooth_pace(found, ["a", "b"], reference="a")
+    assert pace.positions.shape == (2, 1)
+    assert smooth_pace(found, ["a", "b"], reference="b").positions[0].tolist() == [0, 0]
+
+
+def test_a_video_that_moved_is_named(tmp_path: Path) -> None:
+    found = EmbeddingSet.from_arrays({"a": [[0.0]]}, paths={"a": tmp_path / "gone.mp4"})
+    with pytest.raises(EmbeddingError, match=r"the video of 'a' is not at .*gone\.mp4"):
+        paths_of(found, ["a"])

@@ -1,0 +1,147 @@
+"""`cycleback sync`, and all that can be wrong with what it is given."""
+
+import csv
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycleback.cli import sync as command_file
+from cycleback.embeddings import EmbeddingSet
+from cycleback.video import Audio, frame_times, probe, write_video
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two short videos, the first with a tone, the second silent."""
+    folder = tmp_path_factory.mktemp("videos")
+    tone = Audio(np.sin(np.arange(16000) * 0.3).astype(np.float32)[None] * 0.5, 16000)
+    frames = [np.full((48, 64, 3), 40 + 9 * i, np.uint8) for i in range(12)]
+    loud = write_video(folder / "loud.mp4", frames, fps=12, audio=tone)
+    return [loud, write_video(folder / "mute.mp4", frames, fps=12)]
+
+
+@pytest.fixture(scope="module")
+def saved(videos: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An embedding set of both, which knows the frame number and nothing else."""
+    arrays = {path.stem: np.arange(12.0)[:, None] for path in videos}
+    paths = {path.stem: path for path in videos}
+    times = {path.stem: frame_times(path) for path in videos}
+    found = EmbeddingSet.from_arrays(arrays, paths=paths, times=times)
+    return found.save(tmp_path_factory.mktemp("sets") / "set")
+
+
+@pytest.mark.parametrize("layout", ["grid", "row", "overlay", "tinted", "switch"])
+def test_every_layout_is_written(command, saved: Path, tmp_path: Path, layout: str) -> None:
+    out = tmp_path / "out.mp4"
+    result = command("sync", "--embeddings", saved, "--layout", layout, "-o", out, "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["video"] == str(out)
+    assert (probe(out).num_frames, probe(out).fps, probe(out).has_audio) == (12, pytest.approx(12), True)
+
+
+def test_the_frame_rate_can_be_another(command, saved: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.mp4"
+    assert command("sync", "--embeddings", saved, "--fps", 24, "--blend", "-o", out).code == 0
+    assert (probe(out).num_frames, probe(out).fps) == (23, pytest.approx(24))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "edl", "sh"])
+def test_only_the_edits_are_written(command, saved: Path, tmp_path: Path, suffix: str) -> None:
+    result = command("sync", "--embeddings", saved, "--edits", tmp_path / f"edits.{suffix}", "--json")
+    written = json.loads(result.out)["edits"]
+    assert sorted(written) == sorted(str(path) for path in tmp_path.iterdir())
+    assert len(written) == (2 if suffix == "edl" else 1)
+
+
+def test_a_video_with_itself_plays_as_filmed(command, rendered: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.mp4"
+    copy.write_bytes((rendered / "pouring_000.mp4").read_bytes())
+    assert command("sync", rendered / "pouring_000.mp4", copy, "--edits", tmp_path / "e.csv").code == 0
+    rows = list(csv.DictReader((tmp_path / "e.csv").read_text().splitlines()))
+    own, other = ([float(row[name]) for row in rows] for name in ("pouring_000", "copy"))
+    assert own == pytest.approx(other, abs=0.02)
+
+
+def test_no_more_videos_are_shown_than_asked_for(command, rendered: Path, tmp_path: Path) -> None:
+    result = command("sync", rendered, "--most", 3, "--edits", tmp_path / "e.csv", "--json")
+    assert len(json.loads(result.out)["videos"]) == 3
+
+
+def test_a_reference_in_a_set_comes_first(command, saved: Path, tmp_path: Path) -> None:
+    words = ["sync", "--embeddings", saved, "--reference", "mute", "-o", tmp_path / "out.mp4", "--json"]
+    assert json.loads(command(*words).out)["reference"].endswith("mute.mp4")
+    assert not probe(tmp_path / "out.mp4").has_audio
+
+
+def test_a_silent_reference_is_said_in_one_line(command, saved: Path, tmp_path: Path) -> None:
+    words = ["sync", "--embeddings", saved, "--reference", "mute", "-o", tmp_path / "out.mp4"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = command(*words, "--sound", "reference")
+    (line,) = [line for line in result.err.splitlines() if line.startswith("warning: ")]
+    assert result.code == 0
+    assert line.endswith("mute.mp4 has no sound track: the result is silent")
+
+
+def test_the_sound_of_another_file_is_laid_under(command, saved: Path, videos, tmp_path: Path) -> None:
+    words = ["sync", "--embeddings", saved, "--reference", "mute", "-o", tmp_path / "out.mp4"]
+    assert command(*words, "--sound", videos[0]).code == 0
+    assert probe(tmp_path / "out.mp4").has_audio
+
+
+@pytest.mark.parametrize("option", [["--sound", "none"], ["--silent"]])
+def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path, option: list[str]) -> None:
+    assert command("sync", "--embeddings", saved, "-o", tmp_path / "out.mp4", *option).code == 0
+    assert not probe(tmp_path / "out.mp4").has_audio
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "no videos given: name video files or a folder"),
+        (["{loud}"], "need at least two videos to play in sync, got 1"),
+        (["{empty}"], "{empty}"),
+        (["{loud}", "{tmp}/gone.mp4"], "{tmp}/gone.mp4"),
+        (["--embeddings", "{tmp}/no_set"], "{tmp}/no_set"),
+        (["--embeddings", "{saved}", "loud"], "need at least two videos to play in sync, got 1"),
+        (["--embeddings", "{saved}", "--reference", "loudd"], "Did you mean 'loud'?"),
+        (["{loud}", "{mute}", "--layout", "pile"], "no layout 'pile': expected grid or row or overlay"),
+        (["{loud}", "{mute}", "--method", "magic"], "no alignment method 'magic': expected dtw or nearest"),
+        (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames a second"),
+        (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 exists. Add --overwrite"),
+        (["{loud}", "{mute}", "-o", "{tmp}/x.gif"], "x.gif: expected a name ending in .mp4, .mkv, .mov"),
+        (["{loud}", "{mute}", "-o", "{tmp}/no/x.mp4"], "folder {tmp}/no does not exist; create it first"),
+        (["{loud}", "{mute}", "--edits", "{tmp}/x.txt"], "x.txt: expected a name ending in .csv, .edl, .sh"),
+        (["{loud}", "{mute}", "--sound", "{mute}"], "mute.mp4 has no sound track"),
+        (["{loud}", "{mute}", "--sound", "{tmp}/gone.wav"], "{tmp}/gone.wav"),
+    ],
+)
+def test_bad_input_is_one_line(
+    command, videos, saved: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    filled = {"loud": videos[0], "mute": videos[1], "tmp": tmp_path, "saved": saved, "empty": empty}
+    result = command("sync", *(word.format(**filled) for word in words))
+    assert (result.code, result.out) == (2, "")
+    assert message.format(**filled) in result.err
+    assert len([line for line in result.err.splitlines() if line.startswith("error: ")]) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_first(
+    command, videos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_file.os, "access", lambda *_: False)
+    result = command("sync", *videos, "-o", tmp_path / "x.mp4")
+    assert f"no permission to write in {tmp_path}" in result.err
+
+
+def test_one_frame_plays_beside_many(command, videos, tmp_path: Path) -> None:
+    one = write_video(tmp_path / "one.mp4", [np.full((48, 64, 3), 99, np.uint8)], fps=12)
+    assert command("sync", one, videos[0], "-o", tmp_path / "a.mp4").code == 0
+    assert command("sync", videos[0], one, "-o", tmp_path / "b.mp4").code == 0
+    assert [probe(tmp_path / f"{name}.mp4").num_frames for name in "ab"] == [1, 12]
