@@ -1,0 +1,125 @@
+"""Where the labels of one or more videos lie in another, by vote.
+
+Each labelled video is aligned with the new one. The votes are weighed by how well the two videos match as a
+whole, squared: on real videos a source that fits badly is wrong about all its labels at once. The weighted
+median is taken, and the order of the labels is kept, where the sources do not contradict each other.
+
+confidence = sqrt(match x whole) x agreement, all in [0, 1]
+
+    match       confidence of the match of the labelled frame, see `cycleback.alignment.confidence`
+    whole       mean confidence of all frames of the two videos
+    agreement   exp(-spread / (0.05 N)), spread: mean distance of the votes from the frame chosen
+
+It ranks labels and is no probability.
+
+Shapes: T frames of a labelled video, N of the new one, D embedding size, L labels, V votes for a label.
+"""
+
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import groupby, pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cycleback.alignment import align
+
+REACH = 0.05  # share of a video by which votes may differ before they count as contradictory
+LEAST = 1e-6  # weight of a source that does not match at all: it still counts where it is the only one
+
+Method = Literal["dtw", "nearest"]
+Floats = NDArray[np.float64]
+Mark = tuple[str, str, int]  # "event", "start" or "end"; name; how many of this name came before
+Marks = Mapping[Mark, int]  # frame of each, in order of time; an "end" may be T
+Found = Mapping[Mark, tuple[int, float | None]]  # frame and confidence, None where given by hand
+
+
+def vote(
+    embeddings: ArrayLike, sources: Sequence[tuple[ArrayLike, Marks]], *, method: Method = "dtw"
+) -> Found:
+    """Frame and confidence of each mark of `sources` in a new video.
+
+    Args:
+        embeddings: (N, D) of the new video.
+        sources: (T, D) embeddings of each labelled video, and its marks; marks may be missing in some.
+        method: "dtw" or "nearest", see `cycleback.alignment.align`.
+    """
+    length = len(np.asarray(embeddings))
+    votes: dict[Mark, list[tuple[float, float, float]]] = {}  # frame, weight, confidence
+    for source, marks in sources:
+        alignment = align(source, embeddings, method=method)
+        frames = np.append(alignment.indices, length)  # what ends after the last frame ends there here too
+        sure = np.append(alignment.confidence, alignment.confidence[-1])
+        whole = float(alignment.confidence.mean())
+        for mark, frame in marks.items():
+            votes.setdefault(mark, []).append((frames[frame], whole**2 + LEAST, np.sqrt(sure[frame] * whole)))
+    tables = {mark: np.array(rows) for mark, rows in votes.items()}  # (V, 3) each
+    middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
+    places = in_order(middles, [marks for _, marks in sources])
+    return {mark: (frame, _confidence(tables[mark], frame, length)) for mark, frame in places.items()}
+
+
+def weighted_median(values: Floats, weights: Floats) -> float:
+    """Where half of the weight lies on either side, between the values (V,) by interpolation."""
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    below = (np.cumsum(weights) - weights / 2) / weights.sum()
+    return float(np.interp(0.5, below, values))
+
+
+def in_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> dict[Mark, int]:
+    """Whole frames near `frames` (L,) that keep the order of the sources, where these have a common one.
+
+    No segment ends before it starts in any case.
+    """
+    order = _common_order(frames, sources)
+    kept = never_falling([frames[mark] for mark in order])
+    places = {mark: round(frame) for mark, frame in frames.items()} | dict(
+        zip(order, np.rint(kept).astype(int).tolist(), strict=True)
+    )
+    for kind, name, count in frames:
+        if kind == "end":
+            places[kind, name, count] = max(places[kind, name, count], places["start", name, count])
+    return dict(sorted(places.items(), key=lambda item: item[1]))
+
+
+def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> list[Mark]:
+    """The marks by frame, but never against a source; none where sources contradict each other."""
+    graph: TopologicalSorter[Mark] = TopologicalSorter({mark: () for mark in frames})
+    for marks in sources:
+        groups = [list(group) for _, group in groupby(marks, key=lambda mark: marks[mark])]
+        for before, after in pairwise(groups):
+            for mark in after:
+                graph.add(mark, *before)
+    try:
+        graph.prepare()
+    except CycleError:
+        return []
+    order: list[Mark] = []
+    ready: list[Mark] = []
+    while graph.is_active():
+        ready += graph.get_ready()
+        order.append(min(ready, key=lambda mark: frames[mark]))
+        ready.remove(order[-1])
+        graph.done(order[-1])
+    return order
+
+
+def never_falling(frames: Sequence[float]) -> Floats:
+    """The numbers (L,) that never fall and are nearest to `frames` in least squares."""
+    blocks: list[tuple[float, int]] = []  # mean, how many
+    for frame in frames:
+        mean, count = float(frame), 1
+        while blocks and blocks[-1][0] > mean:
+            before, size = blocks.pop()
+            mean, count = (before * size + mean * count) / (size + count), size + count
+        blocks.append((mean, count))
+    return np.repeat([mean for mean, _ in blocks], [count for _, count in blocks])
+
+
+def _confidence(votes: Floats, frame: int, length: int) -> float:
+    """Confidence of one label from its votes (V, 3): frame, weight, confidence of the match."""
+    frames, weights, sure = votes.T
+    spread = float(np.average(np.abs(frames - frame), weights=weights))
+    return float(np.average(sure, weights=weights) * np.exp(-spread / (REACH * length)))
