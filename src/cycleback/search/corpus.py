@@ -1,0 +1,168 @@
+"""What is searched: the frames of many videos, in one or more memory-mapped arrays.
+
+Rows are counted through all shards; a video is a stretch of rows. Videos are numbered in that order.
+
+Shapes: V videos, R rows of a shard, N frames of a video, D embedding size.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings.folder import read_folder
+from cycleback.embeddings.index import VideoEntry, guess
+from cycleback.errors import EmbeddingError
+
+Floats = NDArray[np.float32]
+Seconds = NDArray[np.float64]
+Rows = NDArray[np.int64]
+BLOCK_ROWS = 32_768  # rows looked at in one step: 4 MB at D = 32
+SAMPLE_ROWS = 4_096
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One array of frames and the videos in it that are searched, in order of their rows."""
+
+    embeddings: Floats  # (R, D)
+    times: Seconds  # (R,)
+    videos: tuple[VideoEntry, ...]
+
+    @cached_property
+    def norms(self) -> Floats:
+        """Squared lengths (R,) of the rows, kept because each search needs them: 4 bytes a frame."""
+        norms = np.empty(len(self.embeddings), dtype=np.float32)
+        for start in range(0, len(norms), BLOCK_ROWS):
+            rows = self.embeddings[start : start + BLOCK_ROWS]
+            np.einsum("rd,rd->r", rows, rows, out=norms[start : start + BLOCK_ROWS])
+        return norms
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Shards of embeddings made by one encoder; made by `of_set`, `of_folder` or a `SearchIndex`.
+
+    Attributes:
+        shards: none of them empty.
+        encoder: fingerprint of the encoder, where known.
+    """
+
+    shards: tuple[Shard, ...]
+    encoder: str | None = None
+
+    @classmethod
+    def of_set(cls, embeddings: EmbeddingSet) -> Self:
+        """The frames of a set in memory, which are copied."""
+        lengths = [len(embeddings[name]) for name in embeddings]
+        starts = np.cumsum([0, *lengths])
+        videos = tuple(
+            VideoEntry(
+                name,
+                int(start),
+                length,
+                action=embeddings.action(name),
+                path=None if embeddings.path(name) is None else str(embeddings.path(name)),
+                events=embeddings.events(name),
+            )
+            for name, start, length in zip(embeddings, starts, lengths, strict=False)
+        )
+        rows = np.concatenate([embeddings[name] for name in embeddings])
+        times = np.concatenate([embeddings.times(name) for name in embeddings])
+        return cls((Shard(rows, times, videos),), embeddings.encoder)
+
+    @classmethod
+    def of_folder(cls, folder: Path | str) -> Self:
+        """The frames of a saved set, memory-mapped."""
+        embeddings, times, index = read_folder(Path(folder))
+        videos = tuple(sorted(index.entries.values(), key=lambda entry: entry.start))
+        return cls((Shard(np.asarray(embeddings), np.asarray(times), videos),), index.encoder)
+
+    @cached_property
+    def videos(self) -> tuple[VideoEntry, ...]:
+        """All videos, numbered by their place here; their `start` counts within their shard."""
+        return tuple(video for shard in self.shards for video in shard.videos)
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """Name → number of each video."""
+        return {video.name: number for number, video in enumerate(self.videos)}
+
+    @cached_property
+    def offsets(self) -> Rows:
+        """First row of each shard, and the number of all rows last (shards + 1,)."""
+        return np.cumsum([0, *(len(shard.embeddings) for shard in self.shards)], dtype=np.int64)
+
+    @cached_property
+    def starts(self) -> Rows:
+        """First row (V,) of each video, rising."""
+        return np.array(
+            [
+                offset + video.start
+                for offset, shard in zip(self.offsets, self.shards, strict=False)
+                for video in shard.videos
+            ],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def stops(self) -> Rows:
+        """Row after the last (V,) of each video."""
+        return self.starts + np.array([video.length for video in self.videos], dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """Length D of an embedding."""
+        return int(self.shards[0].embeddings.shape[1])
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of all videos together."""
+        return int((self.stops - self.starts).sum())
+
+    @cached_property
+    def sample(self) -> NDArray[np.float64]:
+        """Up to 4096 frames, evenly spread over all videos, to know what a typical distance is."""
+        ends: Rows = np.cumsum(self.stops - self.starts)
+        picked = np.linspace(0, ends[-1] - 1, min(SAMPLE_ROWS, int(ends[-1]))).astype(np.int64)
+        number = np.searchsorted(ends, picked, side="right")
+        rows: Rows = self.stops[number] - (ends[number] - picked)
+        return np.concatenate([part.astype(np.float64) for part in self._gather(rows)])
+
+    def _gather(self, rows: Rows) -> Iterator[Floats]:
+        for offset, shard in zip(self.offsets, self.shards, strict=False):
+            inside = (rows >= offset) & (rows < offset + len(shard.embeddings))
+            yield shard.embeddings[rows[inside] - offset]
+
+    def number(self, name: str) -> int:
+        """Number of a video, or an error with the nearest name."""
+        if name not in self.names:
+            raise EmbeddingError(f"no video {name!r} among {len(self.names)}.{guess(name, self.names)}")
+        return self.names[name]
+
+    def shard_of(self, row: int) -> tuple[Shard, int]:
+        """The shard of a row, and the shard's first row."""
+        place = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        return self.shards[place], int(self.offsets[place])
+
+    def times(self, number: int) -> Seconds:
+        """Seconds (N,) of the frames of one video."""
+        shard, _ = self.shard_of(int(self.starts[number]))
+        return shard.times[self.videos[number].rows]
+
+    def embeddings(self, number: int) -> Floats:
+        """Embeddings (N, D) of one video."""
+        shard, _ = self.shard_of(int(self.starts[number]))
+        return shard.embeddings[self.videos[number].rows]
+
+
+def blocks(corpus: Corpus) -> Iterator[tuple[int, Floats]]:
+    """All rows in order, searched or not, as (first row, rows (n, D)); for backends that keep a copy."""
+    for offset, shard in zip(corpus.offsets, corpus.shards, strict=False):
+        for start in range(0, len(shard.embeddings), BLOCK_ROWS):
+            yield int(offset) + start, shard.embeddings[start : start + BLOCK_ROWS]
