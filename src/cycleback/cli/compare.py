@@ -1,0 +1,123 @@
+"""`cycleback compare`: the paper's tables and figures for your own videos."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cycleback.cli.output import print_json, print_next, print_reports
+from cycleback.cli.progress import counter, progress_bars, training_bar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from cycleback.training import StepReport
+
+METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
+
+
+def compare(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings of every row, as section.key=value.")
+    ] = None,
+    data: Annotated[
+        Path, typer.Option("--data", help="Folder of videos or sequences.", show_default=False)
+    ] = ...,  # type: ignore[assignment]
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Rows, separated by commas: losses (tcc, tcn, sal, supervised, stochastic_tcc) joined by +, "
+            "tcc-classification, tcc-mse. The rows imagenet, random and time are always there."
+        ),
+    ] = METHODS,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make or go on with.")] = Path(
+        "comparison"
+    ),
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipe all rows share (default: fast; poses for sequences).")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the split, the training and the evaluation.", min=0)] = 0,
+    protocol: Annotated[str, typer.Option(help="linear, or paper for what the authors did.")] = "linear",
+    perturb: Annotated[
+        bool, typer.Option("--perturb/--no-perturb", help="Also measure cropped, sped-up and delayed videos.")
+    ] = True,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1 … (default: a GPU where there is one).")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Train rows again that were trained with other settings.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+) -> None:
+    """Train several methods on your videos, measure all on held-out ones, and show them in one page.
+
+    Stop it at any time; the same command goes on where it was.
+
+    Example: cycleback compare --data golf/ --methods tcc,tcn,tcc+tcn -o comparison
+    """
+    from cycleback.comparison import Stages
+    from cycleback.comparison import compare as compare_methods
+
+    try:
+        with progress_bars() as bars:
+            made = compare_methods(
+                data,
+                output,
+                methods=methods.split(","),
+                recipe=recipe,
+                overrides=overrides or [],
+                seed=seed,
+                protocol=protocol,
+                perturb=perturb,
+                overwrite=overwrite,
+                device=device,
+                command=shlex.join(["cycleback", *sys.argv[1:]]),
+                stages=Stages(
+                    on_method=_method_bar(bars),
+                    on_frames=counter(bars, "decoding videos"),
+                    on_features=counter(bars, "computing features"),
+                    learning=lambda method, total: _learning_bar(bars, method, total),
+                ),
+            )
+    except KeyboardInterrupt:
+        print(f"stopped; what is done is kept in {output}. The same command goes on.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json(made.content)
+        return
+    print_reports({name: row.report for name, row in made.rows.items()})
+    for sentence in made.content["reading"]:
+        print(sentence)
+    best = made.rows[made.content["best"]].method
+    run = f" --run {output / 'runs' / best.name}" if best.is_trained else ""
+    next_step = f"sync {data}{run} -o synced.mp4" if made.content["is_pictures"] else f"embed {data}{run}"
+    print_next(f"open {output / 'report.html'} in a browser", f"cycleback {next_step}")
+
+
+def _method_bar(bars: "Progress") -> Callable[[int, int, str], None]:
+    """A bar over all rows that says which one is being made."""
+    move = counter(bars, "methods")
+
+    def tell(done: int, total: int, name: str) -> None:
+        move(done, total)
+        note = f"{done + 1} of {total}: {name}" if done < total else name
+        bars.update(bars.tasks[0].id, note=note)
+
+    return tell
+
+
+def _learning_bar(bars: "Progress", method: str, total: int) -> "Callable[[StepReport], None]":
+    """The training bar with the name of the method."""
+    move, named = training_bar(bars, total), False
+
+    def tell(report: "StepReport") -> None:
+        nonlocal named
+        move(report)
+        if not named:
+            bars.update(bars.task_ids[-1], description=f"learning {method}")
+            named = True
+
+    return tell

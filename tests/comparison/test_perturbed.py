@@ -1,0 +1,76 @@
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cycleback.comparison.perturbed import Library, embed_indices, perturbed_set
+from cycleback.data import FrameCache, load_sequence, read_dataset
+from cycleback.evaluation.perturbations import perturb
+from cycleback.models import Encoder
+from cycleback.recipe import DataSection, EncoderSection, Recipe, build_encoder
+from cycleback.video import read_frames
+
+INDICES = np.array([-1, -1, 3, 3, 7, 8, 20, 21, 22, -1, 30])
+
+
+def small(train_base: str) -> Encoder:
+    torch.manual_seed(0)
+    section = EncoderSection(base="small", train_base=train_base, conv_channels=(16,), fc_channels=(16,))
+    return build_encoder(Recipe(data=DataSection(frame_size=48), encoder=section)).eval()
+
+
+def embed_frames(encoder: Encoder, path: Path, indices: np.ndarray, length: int) -> np.ndarray:
+    """The reference: the perturbed frames themselves, encoded in one go."""
+    frames = read_frames(path, range(length), size=(48, 48))
+    spread = frames[np.linspace(0, length - 1, min(length, 100)).astype(int)]
+    still = np.median(spread, axis=0).astype(np.uint8)
+    shown = np.stack([still if index < 0 else frames[index] for index in indices])
+    with torch.no_grad():
+        return encoder.embed_sequence(encoder.features(torch.from_numpy(shown).movedim(-1, 1))).numpy()
+
+
+@pytest.mark.parametrize(("train_base", "tolerance"), [("all", 1e-5), ("frozen", 5e-3)])
+def test_looked_up_features_equal_those_of_the_perturbed_frames(
+    videos: Path, frame_cache: Path, train_base: str, tolerance: float
+) -> None:
+    encoder, record = small(train_base), read_dataset(videos).records[3]
+    library = Library.of(encoder, frame_cache)
+    assert (library.features is None) == (train_base == "all")
+    length = library.frames.load(record).num_frames
+    expected = embed_frames(encoder, record.path, INDICES, length)
+    found = embed_indices(library, record, INDICES)
+    assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
+
+
+def test_sequences_move_their_vectors_and_then_take_velocities(poses: Path, frame_cache: Path) -> None:
+    section = EncoderSection(base="vector", train_base="all", in_features=4, embedder="mlp", velocity=True)
+    encoder = build_encoder(Recipe(encoder=section)).eval()
+    record = read_dataset(poses).records[0]
+    vectors = load_sequence(record).features
+    still = np.median(vectors, axis=0)
+    moved = torch.from_numpy(np.stack([still if i < 0 else vectors[i] for i in INDICES]))
+    with torch.no_grad():
+        expected = encoder.embed_sequence(encoder.features(encoder.base.prepare(moved))).numpy()
+    np.testing.assert_allclose(
+        embed_indices(Library.of(encoder, frame_cache), record, INDICES), expected, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("kind", ["cropped", "speed", "lead-in"])
+def test_a_perturbed_set_carries_the_moved_key_events(videos: Path, frame_cache: Path, kind: str) -> None:
+    held_out = read_dataset(videos).split("val")
+    frames = FrameCache(frame_cache, size=(48, 48))
+    found = perturbed_set(Library(None, frames), held_out, kind=kind, seed=4)
+    for record in held_out:
+        events = {event: int(frame) for event, frame in record.events.items()}
+        expected = perturb(record.name, frames.load(record).num_frames, events, kind=kind, seed=4)
+        assert found.events(record.name) == dict(expected.events)
+        assert len(found[record.name]) == len(expected.indices)
+
+
+def test_without_an_encoder_a_frame_is_its_place(videos: Path, frame_cache: Path) -> None:
+    record = dataclasses.replace(read_dataset(videos).records[0])
+    library = Library(None, FrameCache(frame_cache, size=(48, 48)))
+    assert embed_indices(library, record, INDICES[:4]).ravel().tolist() == [0.0, 0.25, 0.5, 0.75]
