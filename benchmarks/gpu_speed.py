@@ -1,8 +1,8 @@
-"""Speed on one GPU: the training step and the embedding of whole videos, rung by rung from the peers' way to ours.
+"""Speed on one GPU: training step and embedding of whole videos, rung by rung from the peers' way to ours.
 
-The step is the paper's: ResNet-50 to Conv4c, all layers trained, 4 videos of 20 frames with 2 context frames at
-224 px. The lowest rung is how peers write it: float32, a loop over pairs, a padded Conv3d. The ceilings (matrix
-products in bfloat16, copies) are measured in the same run, and the useful operations are counted.
+The step is the paper's: ResNet-50 to Conv4c, all layers trained, 4 videos of 20 frames with 2 context frames
+at 224 px. The lowest rung is how peers write it: float32, a loop over pairs, a padded Conv3d. The ceilings
+(matrix products in bfloat16, copies) are measured in the same run, and the useful operations are counted.
 
 Example:
     python benchmarks/gpu_speed.py --json --out benchmarks/results/gpu_speed.json

@@ -54,7 +54,18 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     **{f"{kind}, as printed": (f"loss.tcc.kind={kind}", "loss.tcc.index=position", *PAPER) for kind in KINDS},
     **{f"{kind} after TCN": (f"loss.tcc.kind={kind}", "warm") for kind in KINDS},
     "TCN alone": ("loss.weights={ tcn = 1.0 }",),
+    "TCN alone, 3000 updates": ("loss.weights={ tcn = 1.0 }", "optimizer.num_updates=3000"),
+    "temperature 1.0, 3000 updates": ("loss.tcc.temperature=1.0", "optimizer.num_updates=3000"),
     "with TCN": ("loss.weights={ tcc = 1.0, tcn = 1.0 }",),
+    **{
+        f"with TCN, temperature {t}": ("loss.weights={ tcc = 1.0, tcn = 1.0 }", f"loss.tcc.temperature={t}")
+        for t in ("0.3", "1.0")
+    },
+    **{
+        f"with TCN, window {w}": ("loss.weights={ tcc = 1.0, tcn = 1.0 }", f"loss.tcn.positive_window={w}")
+        for w in (1, 2, 3, 10)
+    },
+    "with TCN, 3000 updates": ("loss.weights={ tcc = 1.0, tcn = 1.0 }", "optimizer.num_updates=3000"),
 }
 WARM_UPDATES = 300
 

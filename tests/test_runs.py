@@ -277,5 +277,5 @@ def test_a_run_may_begin_with_the_encoder_of_another(videos: Path, cache: Path, 
     still = replace(SCRATCH.optimizer, learning_rate=0.0, weight_decay=0.0, num_updates=1)
     second = replace(SCRATCH, run=start, optimizer=still)
     cycleback.train(videos, tmp_path / "second", recipe=second, cache=cache)
-    weights = [dict(cycleback.load_encoder(tmp_path / name).named_parameters()) for name in ("first", "second")]
-    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+    before, after = (cycleback.load_encoder(tmp_path / name) for name in ("first", "second"))
+    assert all(map(torch.equal, before.parameters(), after.parameters()))

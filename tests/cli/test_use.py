@@ -70,7 +70,9 @@ def test_align_names_in_a_set_as_json(command, embedded: Path, method: str) -> N
     )
     table = json.loads(result.out)
     assert table["method"] == method
-    assert set(table["frames"][0]) == {"frame_a", "seconds_a", "frame_b", "seconds_b", "confidence"}
+    assert set(table["frames"][0]) == {
+        *("frame_a", "seconds_a", "frame_b", "seconds_b", "confidence", "matched", "sure")
+    }
 
 
 def test_a_video_aligned_with_itself_maps_to_itself(command, rendered: Path, tmp_path: Path) -> None:

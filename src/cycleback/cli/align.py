@@ -1,66 +1,155 @@
-"""`cycleback align`: which frame of B is which frame of A."""
+"""`cycleback align`: which frame of B is which frame of A; of several videos, one clock for all."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cycleback.cli.checks import METHODS, check_choice, check_free
+from cycleback.cli.checks import check_choice, check_free, one_line_errors
+from cycleback.cli.inputs import embedded
 from cycleback.cli.output import print_json, print_next
-from cycleback.cli.progress import counter, progress_bars
+from cycleback.errors import UserError
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
 
+METHODS = ("dtw", "nearest", "subsequence", "open-end", "overlap")
+
 
 def align(
-    a: Annotated[str, typer.Argument(help="Video file, or a name in the embedding set.")],
-    b: Annotated[str, typer.Argument(help="Video file, or a name in the embedding set.")],
+    videos: Annotated[list[str], typer.Argument(help="Two or more video files, or names in the set.")],
     run: Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")] = "pretrained",
-    embeddings: Annotated[Path | None, typer.Option(help="Embedding set that holds both videos.")] = None,
-    method: Annotated[str, typer.Option(help="dtw or nearest.")] = "dtw",
+    embeddings: Annotated[Path | None, typer.Option(help="Embedding set that holds the videos.")] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="dtw (ends joined), nearest (any order), subsequence (A somewhere in B), "
+            "open-end (same start), overlap (a part in common)."
+        ),
+    ] = "dtw",
+    band: Annotated[
+        float | None, typer.Option(help="Share of B that dtw may stray from constant speed, as 0.2.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Table to write: .csv or .json.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing table.")] = False,
+    picture: Annotated[
+        Path | None, typer.Option(help="Picture to write: similarity of A and B, as .png.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as one JSON object.")] = False,
 ) -> None:
     """Find each frame of A in B, with a confidence for every frame; works with no training at all.
 
+    Three or more videos get one clock: a table with a row a tick and the frame of each video at it.
+
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
     """
-    from cycleback.alignment import align as align_arrays
-    from cycleback.applications import alignment_rows, write_table
+    from cycleback.applications import write_table
 
     check_choice("alignment method", method, METHODS)
-    if output is not None:
-        check_free(output, overwrite=overwrite)
-    found, first, second = _embed_pair(a, b, run=run, embeddings=embeddings)
-    alignment = align_arrays(found[first], found[second], method=method)  # type: ignore[arg-type]
-    rows = alignment_rows(alignment, times_a=found.times(first), times_b=found.times(second))
-    sure = float(alignment.confidence.mean())
+    for path in (output, picture):
+        if path is not None:
+            check_free(path, overwrite=overwrite)
+    found, names = _embed(videos, run=run, embeddings=embeddings)
+    with one_line_errors():
+        if len(names) == 2:
+            result = _pair(found, names, method=method, band=band)
+        else:
+            result = _clock(found, names, method=method, band=band, picture=picture)
+    if output is not None or not as_json:
+        output = write_table(output or Path(_default_name(names)), result["frames"], overwrite=overwrite)
+    if picture is not None:
+        _draw(found, names, picture, method=method, overwrite=overwrite)
     if as_json:
-        if output is not None:
-            write_table(output, rows, overwrite=overwrite)
-        print_json({"a": a, "b": b, "method": method, "mean_confidence": sure, "frames": rows})
+        print_json({key: value for key, value in result.items() if key != "summary"})
         return
-    path = write_table(output or Path(f"{Path(a).stem}-to-{Path(b).stem}.csv"), rows, overwrite=overwrite)
     with_run = "" if run == "pretrained" else f" --run {run}"
-    print_next(
-        f"{len(rows)} frames matched, mean confidence {sure:.2f}: {path}",
-        f"cycleback sync {a} {b}{with_run}" if embeddings is None else None,
-    )
+    follow = f"cycleback sync {' '.join(videos)}{with_run}" if embeddings is None else None
+    print_next(f"{result['summary']}: {output}" + ("" if picture is None else f", {picture}"), follow)
 
 
-def _embed_pair(a: str, b: str, *, run: str, embeddings: Path | None) -> "tuple[EmbeddingSet, str, str]":
-    """An embedding set with both videos, and their names in it."""
-    from cycleback.embeddings import EmbeddingSet
-    from cycleback.runs import embed_videos
+def _embed(
+    videos: Sequence[str], *, run: str, embeddings: Path | None
+) -> "tuple[EmbeddingSet, Sequence[str]]":
+    """An embedding set with all videos, and their names in it."""
     from cycleback.selection import file_names
 
-    if embeddings is not None:
-        return EmbeddingSet.load(embeddings), a, b
-    with progress_bars() as bars:
-        found = embed_videos(run, [a, b], progress=counter(bars, "embedding"))
-    first, second = file_names([Path(a), Path(b)])
-    return found, first, second
+    folder = embeddings is None and len(videos) == 1 and Path(videos[0]).is_dir()
+    if len(videos) < 2 and not folder:
+        raise UserError(f"need at least two videos to align, got {len(videos)}: add one, or name a folder")
+    found = embedded(videos, run=run, embeddings=embeddings)
+    if folder:
+        names: Sequence[str] = found.names
+    else:
+        names = videos if embeddings is not None else file_names([Path(video) for video in videos])
+    if len(names) < 2:
+        raise UserError(f"need at least two videos to align, {videos[0]} holds {len(names)}")
+    return found, names
+
+
+def _pair(found: "EmbeddingSet", names: Sequence[str], *, method: str, band: float | None) -> dict[str, Any]:
+    """The table of two videos: where each frame of A is in B."""
+    from cycleback.alignment import align as align_arrays
+    from cycleback.applications import alignment_rows
+
+    a, b = names
+    alignment = align_arrays(found[a], found[b], method=method.replace("-", "_"), band=band)  # type: ignore[arg-type]
+    rows = alignment_rows(alignment, times_a=found.times(a), times_b=found.times(b))
+    sure = ~alignment.abstain
+    for row, is_matched, is_sure in zip(rows, alignment.matched.tolist(), sure.tolist(), strict=True):
+        row.update(matched=is_matched, sure=is_sure)
+    mean, matched = float(alignment.confidence.mean()), int(alignment.matched.sum())
+    summary = f"{matched} of {len(rows)} frames matched, {int(sure.sum())} of them surely"
+    return {
+        "a": a,
+        "b": b,
+        "method": method,
+        "mean_confidence": mean,
+        "frames": rows,
+        "summary": f"{summary}, mean confidence {mean:.2f}",
+    }
+
+
+def _clock(
+    found: "EmbeddingSet", names: Sequence[str], *, method: str, band: float | None, picture: Path | None
+) -> dict[str, Any]:
+    """The table of several videos: the frame of each at every tick of one clock."""
+    from cycleback.alignment import align_many
+
+    if method != "dtw" or band is not None or picture is not None:
+        raise UserError(
+            f"{len(names)} videos share a clock, which takes no --method, --band or --picture: "
+            "leave these out, or align two videos"
+        )
+    together = align_many([found[name] for name in names])
+    rows: list[dict[str, Any]] = [{"tick": tick} for tick in range(len(together.template))]
+    for name, indices in zip(names, together.indices, strict=True):
+        times = found.times(name)
+        for row, frame in zip(rows, indices.tolist(), strict=True):
+            row[f"{name} frame"], row[f"{name} seconds"] = frame, round(float(times[frame]), 6)
+    return {
+        "videos": list(names),
+        "medoid": names[together.medoid],
+        "frames": rows,
+        "summary": f"{len(names)} videos on one clock of {len(rows)} ticks",
+    }
+
+
+def _default_name(names: Sequence[str]) -> str:
+    stems = [Path(name).stem for name in names]
+    return f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv"
+
+
+def _draw(
+    found: "EmbeddingSet", names: Sequence[str], picture: Path, *, method: str, overwrite: bool
+) -> None:
+    """The similarity of two videos; its line is always that of plain dtw, and says so where it matters."""
+    from cycleback.applications.plots import similarity_picture
+    from cycleback.files import write_bytes
+
+    a, b = names
+    title = f"{a} and {b}" if method == "dtw" else f"{a} and {b} (line: dtw)"
+    content = similarity_picture({title: (found[a], found[b])}, names=(a, b))
+    write_bytes(picture, content, overwrite=overwrite)

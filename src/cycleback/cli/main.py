@@ -12,14 +12,21 @@ import typer
 
 from cycleback import __version__
 from cycleback.cli.align import align
+from cycleback.cli.anomalies import anomalies
+from cycleback.cli.compare import compare
 from cycleback.cli.data import data
 from cycleback.cli.demo import demo
 from cycleback.cli.embed import embed
 from cycleback.cli.evaluate import evaluate
+from cycleback.cli.follow import follow
 from cycleback.cli.info import info
+from cycleback.cli.plot import plot
+from cycleback.cli.progress_of import progress
+from cycleback.cli.search import search
 from cycleback.cli.sync import sync
 from cycleback.cli.synth import synth
 from cycleback.cli.train import train
+from cycleback.cli.transfer import transfer
 from cycleback.errors import UserError
 
 app = typer.Typer(
@@ -31,9 +38,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, synth, train, embed, evaluate, align, sync, info):
+for command in (demo, synth, train, embed, evaluate, compare, align, sync, anomalies, progress, follow, info):
     app.command()(command)
 app.add_typer(data, name="data")
+app.add_typer(plot, name="plot")
+app.add_typer(search, name="search")
+app.add_typer(transfer, name="transfer")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,107 @@
+"""`cycleback align` on embeddings made here: no video needs decoding."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycleback.embeddings import EmbeddingSet
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three takes of 40 moments, and a clip of 20 of them."""
+    rng = np.random.default_rng(0)
+    moments = rng.normal(size=(40, 8))
+    slow = np.repeat(moments, 2, axis=0)
+    arrays = {"a": moments, "b": slow, "c": moments + 0.05 * rng.normal(size=(40, 8)), "clip": moments[10:30]}
+    return EmbeddingSet.from_arrays(arrays, fps=20).save(tmp_path_factory.mktemp("sets") / "set")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def test_table_tells_which_frames_are_sure(command, videos: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.csv"
+    result = command("align", "a", "b", "--embeddings", videos, "-o", out)
+    assert result.code == 0 and "40 of 40 frames matched, 40 of them surely" in result.out
+    rows = rows_of(out)
+    assert [int(row["frame_b"]) // 2 for row in rows] == list(range(40))
+    assert {row["matched"] for row in rows} == {row["sure"] for row in rows} == {"True"}
+    assert [float(row["seconds_a"]) for row in rows[:3]] == [0.0, 0.05, 0.1]
+
+
+def test_a_clip_is_found_in_a_longer_video(command, videos: Path) -> None:
+    words = ("align", "clip", "a", "--embeddings", videos, "--method", "subsequence", "--json")
+    table = json.loads(command(*words).out)
+    assert [row["frame_b"] for row in table["frames"]] == list(range(10, 30))
+    assert table["method"] == "subsequence" and "summary" not in table
+
+
+def test_frames_outside_the_overlap_are_not_matched(command, videos: Path) -> None:
+    words = ("align", "a", "clip", "--embeddings", videos, "--method", "overlap", "--json")
+    frames = json.loads(command(*words).out)["frames"]
+    assert [row["frame_a"] for row in frames if row["matched"]] == list(range(10, 30))
+    assert not any(row["sure"] for row in frames[:10])
+
+
+def test_an_open_end_starts_both_together(command, videos: Path) -> None:
+    words = ("align", "a", "b", "--embeddings", videos, "--method", "open-end", "--json")
+    assert json.loads(command(*words).out)["frames"][0]["frame_b"] in (0, 1)
+
+
+def test_a_band_keeps_to_constant_speed(command, videos: Path) -> None:
+    frames = json.loads(command("align", "a", "b", "--embeddings", videos, "--band", "0.05", "--json").out)[
+        "frames"
+    ]
+    assert all(abs(row["frame_b"] - row["frame_a"] * 79 / 39) <= 4 for row in frames)
+
+
+def test_several_videos_get_one_clock(command, videos: Path, tmp_path: Path) -> None:
+    out = tmp_path / "clock.csv"
+    result = command("align", "a", "b", "c", "--embeddings", videos, "-o", out)
+    assert result.code == 0 and "3 videos on one clock of" in result.out
+    for row in rows_of(out):
+        assert int(row["a frame"]) == int(row["c frame"]) == int(row["b frame"]) // 2
+        assert float(row["a seconds"]) == int(row["a frame"]) / 20
+
+
+def test_a_picture_is_written(command, videos: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "a.png"
+    words = ("align", "a", "b", "--embeddings", videos, "--picture", picture, "--json")
+    assert command(*words).code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "exists. Add --overwrite" in command(*words).err
+
+
+def test_the_next_command_is_printed_for_files(command, rendered: Path, tmp_path: Path) -> None:
+    paths = [rendered / f"pouring_00{number}.mp4" for number in range(3)]
+    result = command("align", *paths, "-o", tmp_path / "clock.csv")
+    assert f"next: cycleback sync {paths[0]} {paths[1]} {paths[2]}" in result.out
+    assert list(rows_of(tmp_path / "clock.csv")[0])[:2] == ["tick", "pouring_000 frame"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a"], "need at least two videos to align, got 1"),
+        (["a", "nobody"], "nobody"),
+        (["a", "b", "--method", "magic"], "no alignment method 'magic': expected dtw or nearest"),
+        (["a", "b", "--method", "nearest", "--band", "0.1"], "got band 0.1 with 'nearest'"),
+        (["a", "b", "--band", "0.001"], "band 0.001 leaves no path through 40 x 80 frames"),
+        (["a", "b", "--band", "2"], "at most 1, got 2.0"),
+        (["a", "b", "c", "--method", "overlap"], "3 videos share a clock, which takes no --method"),
+        (["a", "b", "-o", "table.txt"], "cannot write a table to 'table.txt'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    command, videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = command("align", *words, "--embeddings", videos)
+    assert result.code == 2 and message in result.err and "Traceback" not in result.err
+    assert list(tmp_path.iterdir()) == []
