@@ -66,6 +66,8 @@ def trained(row: str, dataset: Dataset, recipe: Recipe, cache: Path | None) -> T
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         state = train(dataset, run, recipe=recipe, cache=cache)
+        if state.step < recipe.optimizer.num_updates and not state.stopped_early:
+            raise SystemExit(f"stopped at update {state.step} of {row}: nothing is kept of it")
         return Trained(load_encoder(run), state.seconds / 60, curve_of(run))
 
 

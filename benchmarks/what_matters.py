@@ -80,9 +80,11 @@ def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None
         settings += [f"run.start_from={folder / 'warm'}"]
     recipe = load_recipe("fast", [*ALONE, *settings, f"run.seed={seed}"])
     try:
-        train(dataset, folder / "run", recipe=recipe, cache=cache)
+        state = train(dataset, folder / "run", recipe=recipe, cache=cache)
     except TrainingError as error:
         return {"failed": str(error)}
+    if state.step < recipe.optimizer.num_updates:
+        raise SystemExit(f"stopped at update {state.step} of {name!r}: nothing is kept of it")
     held_out = embed_videos(load_encoder(folder / "run"), dataset.split("val"), cache=cache)
     report = evaluate(None, held_out).to_json()
     figures = {
