@@ -76,7 +76,7 @@ class TCCSection:
 class TCNSection:
     """Single-view time-contrastive loss with positives a few frames away."""
 
-    positive_window: int = 5
+    positive_window: int = 3  # frames; the paper has 5, too far where a phase takes a few frames
     temperature: float = 1.0
     l2_weight: float = 0.002
 

@@ -1,0 +1,32 @@
+"""What docs/ shows is what the committed results say."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_the_training_page_are_those_of_the_results() -> None:
+    page = script("training_page")
+    text = page.PAGE.read_text("utf-8")
+    assert page.filled(text, page.tables().items()) == text
+    assert all(table in text and len(table) > 500 for table in page.tables().values())
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_every_picture_and_page_that_is_linked_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
