@@ -25,14 +25,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from cycleback.losses import TCCLoss
+from cycleback.losses import LossParts, TCCLoss
 from cycleback.models import Encoder, TemporalConv, fast_inference
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer, load_recipe
 from cycleback.training import Arithmetic, StepReport, Trainer
+from cycleback.training.recording import Recording
 from reproduce import circumstances
 
 CUDA = torch.device("cuda")
-RUNGS = ("fp32", "tf32", "bf16", "channels_last", "stacked", "compile", "graphs")
+RUNGS = ("fp32", "tf32", "bf16", "channels_last", "stacked", "recorded", "compiled")
 T, C = 20, 2
 
 
@@ -42,13 +43,13 @@ def milliseconds(function: Callable[[], object], *, repeats: int = 20, warmup: i
         function()
     times = []
     for _ in range(repeats):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         start.record()
         function()
         end.record()
         end.synchronize()
         times.append(start.elapsed_time(end))
-    return statistics.median(times)
+    return float(statistics.median(times))
 
 
 def ceilings() -> dict[str, float]:
@@ -95,26 +96,41 @@ def step_of(rung: str, recipe: Recipe, images: Tensor) -> Callable[[], Tensor]:
     torch.manual_seed(0)
     encoder = build_encoder(recipe).to(CUDA).train()
     if at >= RUNGS.index("channels_last"):
-        encoder.base.to(memory_format=torch.channels_last)
+        encoder.base.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     forward = encoder.forward
-    if rung in ("compile", "graphs"):
+    if rung == "compiled":
         torch.compiler.reset()
-        forward = torch.compile(forward, mode="reduce-overhead" if rung == "graphs" else None)
+        forward = torch.compile(forward)
     loss = TCCLoss()
     weights = [p for p in encoder.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(weights, lr=1e-4, weight_decay=1e-5, fused=at >= RUNGS.index("bf16"))
     times = torch.rand(images.shape[:2], device=CUDA).sort().values
 
-    def step() -> Tensor:
-        optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", torch.bfloat16, enabled=at >= RUNGS.index("bf16")):
+    def compute(generator: torch.Generator | None = None) -> tuple[Tensor, LossParts]:
+        with torch.autocast("cuda", torch.bfloat16, enabled=at >= RUNGS.index("bf16"), cache_enabled=False):
             embeddings = forward(images).float()
         value = loss(embeddings, times=times) if at > 0 else loop_over_pairs(loss, embeddings, times)
         value.backward()
-        optimizer.step()
-        return value.detach()
+        return embeddings.detach(), LossParts(value.detach(), {})
 
-    return step
+    def eager() -> Tensor:
+        optimizer.zero_grad(set_to_none=True)
+        _, parts = compute()
+        optimizer.step()
+        return parts.total
+
+    if at < RUNGS.index("recorded"):
+        return eager
+    for _ in range(3):
+        eager()
+    recording = Recording(compute, [images], weights)
+
+    def replayed() -> Tensor:
+        _, parts = recording.replay([images], seed=0)
+        optimizer.step()
+        return parts.total
+
+    return replayed
 
 
 def training_steps(recipe: Recipe, *, videos: int, rungs: tuple[str, ...] = RUNGS) -> dict[str, float]:
@@ -142,10 +158,30 @@ def useful_flops(recipe: Recipe) -> float:
     return float(counter.get_total_flops())
 
 
-def whole_loop(recipe: Recipe, *, updates: int = 60, skipped: int = 25) -> float:
+def frames_of(recipe: Recipe) -> list[Tensor]:
+    """Eight videos (150, H, W, 3) of noise."""
+    shape = (150, recipe.data.frame_size, recipe.data.frame_size, 3)
+    return [torch.randint(0, 256, shape, dtype=torch.uint8, device=CUDA) for _ in range(8)]
+
+
+def small_updates() -> dict[str, dict[str, float]]:
+    """Milliseconds an update of the recipe `fast`, whose embedder is tiny: eager, and replayed."""
+    found = {}
+    for row in ("tcc", "tcn", "sal", "tcc+tcn"):
+        losses = [f"loss.weights={{ {', '.join(f'{name} = 1.0' for name in row.split('+'))} }}"]
+        maps = [torch.randn(130, 112, 7, 7, device=CUDA).half() for _ in range(40)]
+        found[row] = {
+            way: whole_loop(
+                load_recipe("fast", [*losses, f"run.record={flag}"]), maps, updates=200, skipped=50
+            )
+            for way, flag in (("eager", "false"), ("replayed", "true"))
+        }
+        print(f"fast, {row:10} {found[row]}", flush=True)
+    return found
+
+
+def whole_loop(recipe: Recipe, videos: list[Tensor], *, updates: int = 60, skipped: int = 25) -> float:
     """Milliseconds an update of the real training loop: sampling, augmentation, loss, log and all."""
-    size = recipe.data.frame_size
-    videos = [torch.randint(0, 256, (150, size, size, 3), dtype=torch.uint8, device=CUDA) for _ in range(8)]
     torch.manual_seed(0)
     torch.compiler.reset()
     encoder = build_encoder(recipe).to(CUDA)
@@ -160,7 +196,7 @@ def whole_loop(recipe: Recipe, *, updates: int = 60, skipped: int = 25) -> float
         num_updates=updates,
         augmentation=recipe.augment,
         clip_norm=recipe.optimizer.clip_norm,
-        arithmetic=Arithmetic(run.precision, run.channels_last, run.compile),
+        arithmetic=Arithmetic(run.precision, run.channels_last, run.compile, record=run.record),
         device=CUDA,
     )
     moments: dict[int, float] = {}
@@ -186,7 +222,7 @@ def embedding(recipe: Recipe, *, frames: int = 1024) -> dict[str, float]:
         plain = partial(peers_embedding, encoder, video[:256])
         found["peers_fp32"] = 1000 * 256 / milliseconds(plain, repeats=5, warmup=2)
     fast = fast_inference(copy.deepcopy(encoder.base), precision="bfloat16")
-    ways = {"bf16": fast, "compile": torch.compile(fast)}
+    ways: dict[str, Callable[[Tensor], Tensor]] = {"bf16": fast, "compile": torch.compile(fast)}
     for name, base in ways.items():
         base_only = partial(in_chunks, base, video)
         found[f"base_{name}"] = 1000 * frames / milliseconds(base_only, repeats=5, warmup=3)
@@ -229,9 +265,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object, last")
     arguments = parser.parse_args()
-    recipe = load_recipe(
-        "fast-gpu", ["data.frame_size=224", "encoder.weights=", "loss.weights={ tcc = 1.0 }"]
-    )
+    recipe = changed()
     result: dict[str, Any] = {**circumstances(), **ceilings()}
     rungs = tuple(arguments.rungs.split(","))
     steps = training_steps(recipe, videos=4, rungs=rungs)
@@ -251,10 +285,12 @@ def main() -> None:
         if count
     }
     result["train_ms_by_layers"] = {
-        kind: training_steps(changed(recipe, f"encoder.train_base={kind}"), videos=4, rungs=(best,))[best]
+        kind: training_steps(changed(f"encoder.train_base={kind}"), videos=4, rungs=(best,))[best]
         for kind in ("bn", "frozen")
     }
-    result["loop_ms"] = whole_loop(changed(recipe, "run.compile=true"))
+    whole = changed("run.compile=true" if best == "compiled" else "run.compile=false")
+    result["loop_ms"] = whole_loop(whole, frames_of(whole))
+    result["small_updates_ms"] = small_updates()
     found = embedding(recipe)
     result |= {"embed": found, "embed_fps": found["together"]}
     result["embed_ratio_fp32"] = found["together"] / found["peers_fp32"]
@@ -264,8 +300,8 @@ def main() -> None:
     print(json.dumps(result) if arguments.json else json.dumps(result, indent=1))
 
 
-def changed(recipe: Recipe, *overrides: str) -> Recipe:
-    """The recipe with some settings changed."""
+def changed(*overrides: str) -> Recipe:
+    """The recipe of the step, with some settings changed."""
     settings = ["data.frame_size=224", "encoder.weights=", "loss.weights={ tcc = 1.0 }"]
     return load_recipe("fast-gpu", [*settings, *overrides])
 

@@ -1,0 +1,126 @@
+"""The measured figure of every application, as one JSON object.
+
+    part        keys begin with   measured on                                         see
+    sound       sound_            rendered pouring; real pitches                      sound_scores.py
+    labels      label_            rendered pouring, hard; real golf swings            label_scores.py
+    anomalies   anomaly_          rendered pouring with mishaps                       anomaly_scores.py
+    search      search_           a million frames on disk                            search_scores.py
+
+A figure stands beside what is reached without looking at a picture (`_proportional`, `_time_only`) or without
+training (`_pretrained`), and `_ratio` keys divide the two: below 1 is better than that for an error, above 1
+for a speed. What needs real videos is null where there are none, with the reason on stderr.
+
+    python benchmarks/applications.py --json --cache /tmp/applications
+    python benchmarks/applications.py --only search,sound --out benchmarks/results/applications.json
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch and numpy when they are imported
+
+import anomaly_scores
+import label_scores
+import search_scores
+import sound_scores
+from reproduce import circumstances
+
+Scores = dict[str, Any]
+
+
+def sound(cache: Path) -> Scores:
+    """Transferred sound beside lengths alone."""
+    found = sound_scores.score(cache)
+    if found["sound_pop_error_ms"] is None:
+        print("no pitches with sound: set CYCLEBACK_DATA to a folder that holds pitch_audio", file=sys.stderr)
+    return found | ratios(found, "sound_pop_error_ms", "_proportional")
+
+
+def labels(cache: Path) -> Scores:
+    """Transferred labels beside time alone."""
+    found = label_scores.score(cache)
+    ours = ["label_transfer_error_ms", "label_transfer_golf_error_ms"]
+    for key in [key + count for key in ours for count in ("", "_5")]:
+        found |= ratios(found, key, "_time_only")
+    return found
+
+
+def anomalies(cache: Path) -> Scores:
+    """Mishaps found; a run and plain looks together, and each alone."""
+    found = anomaly_scores.score(cache / "anomalies")
+    best = found["rows"]["run and looks"]
+    flat = {key if key.startswith("anomaly_") else f"anomaly_{key}": value for key, value in best.items()}
+    return flat | {"anomaly_rows": found["rows"]}
+
+
+def search(cache: Path) -> Scores:
+    """Time of a query, and how many times faster than sorting all distances."""
+    found: Scores = dict(search_scores.score())
+    return found
+
+
+PARTS: dict[str, Callable[[Path], Scores]] = {
+    "sound": sound,
+    "labels": labels,
+    "anomalies": anomalies,
+    "search": search,
+}
+
+
+def ratios(found: Scores, key: str, baseline: str) -> Scores:
+    """`key` over the same figure of the baseline; None where either is missing or the baseline is 0."""
+    ours, theirs = found.get(key), found.get(key + baseline)
+    return {f"{key}_ratio": None if ours is None or not theirs else round(ours / theirs, 3)}
+
+
+def measure(names: list[str], cache: Path) -> Scores:
+    """The figures of the named parts, one after another, and what they were made with."""
+    result: Scores = {}
+    made_with: Scores = {}
+    for name in names:
+        print(f"measuring {name}", file=sys.stderr)
+        start = time.monotonic()
+        result |= PARTS[name](cache)
+        made_with[name] = circumstances() | {"seconds": round(time.monotonic() - start, 1)}
+    return result | {"circumstances": made_with}
+
+
+def merged(path: Path, found: Scores) -> Scores:
+    """What the file holds, renewed by what was found."""
+    before: Scores = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    made_with = before.pop("circumstances", {}) | found["circumstances"]
+    return before | {**found, "circumstances": made_with}
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas (default: all)")
+    parser.add_argument("--cache", type=Path, help="where videos and runs are kept, for another time")
+    parser.add_argument("--out", type=Path, help="file whose figures are renewed; others in it are kept")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    args = parser.parse_args()
+    names = args.only.split(",")
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        parser.error(f"no part {unknown[0]!r}: expected {', '.join(PARTS)}")
+    with tempfile.TemporaryDirectory() as temporary:
+        found = measure(names, args.cache or Path(temporary))
+    if args.out is not None:
+        found = merged(args.out, found)
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    print(json.dumps(found, indent=None if args.json else 1))
+
+
+if __name__ == "__main__":
+    main()
