@@ -13,6 +13,7 @@ from cycleback.recipe import (
     EncoderSection,
     LossSection,
     Recipe,
+    build_batches,
     build_encoder,
     build_loss,
     build_optimizer,
@@ -156,3 +157,11 @@ def test_one_weight_changes_alone_and_weights_given_whole_replace_all(source: st
     assert load_recipe(source, ["loss.weights.tcn=0"]).loss.weights == {"tcc": 1.0, "tcn": 0.0}
     assert load_recipe(source, ["loss.weights={ sal = 1.0 }"]).loss.weights == {"sal": 1.0}
     assert set(build_loss(load_recipe(source, ["loss.weights={ tcn = 1 }"])).weights) == {"tcn"}
+
+
+def test_short_videos_are_drawn_from_with_repeats_and_one_warning() -> None:
+    recipe = replace(Recipe(), encoder=SMALL, data=DataSection(frames_per_video=12))
+    videos = [torch.zeros(length, 8, 2, 2) for length in (30, 9, 7, 20)]
+    with pytest.warns(UserWarning, match=r"2 of 4 videos have fewer than .*=12 frames \(the shortest 7\)"):
+        batches = build_batches(recipe, videos, [""] * 4, encoder=build_encoder(recipe))
+    assert batches(0).times.shape == (4, 12)

@@ -1,5 +1,6 @@
 """From a recipe to objects: the only tables from names to classes."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,9 +37,11 @@ LOSSES: Mapping[str, Callable[[LossSection, int, int], Loss]] = {
 }
 
 SAMPLERS: Mapping[str, Callable[[DataSection], Callable[..., Tensor]]] = {
-    "random_sorted": lambda data: partial(random_sorted, count=data.frames_per_video),
-    "segments": lambda data: partial(segments, count=data.frames_per_video),
-    "strided": lambda data: partial(strided, count=data.frames_per_video, stride=data.stride),
+    "random_sorted": lambda data: partial(random_sorted, count=data.frames_per_video, allow_short=True),
+    "segments": lambda data: partial(segments, count=data.frames_per_video, allow_short=True),
+    "strided": lambda data: partial(
+        strided, count=data.frames_per_video, stride=data.stride, allow_short=True
+    ),
 }
 
 BASE_OPTIONS: Mapping[str, Callable[[EncoderSection], dict[str, Any]]] = {
@@ -135,6 +138,7 @@ def build_batches(
 ) -> BatchMaker:
     """Batches of one action, drawn as the recipe says; `phases` (N,) a video for the supervised loss."""
     sample = SAMPLERS[recipe.data.sampler](recipe.data)
+    _warn_of_short_videos([len(video) for video in videos], recipe.data.frames_per_video)
     wants_positives = recipe.loss.weights.get("tcn", 0.0) > 0
     return BatchMaker(
         videos,
@@ -147,3 +151,13 @@ def build_batches(
         seed=recipe.run.seed,
         phases=phases,
     )
+
+
+def _warn_of_short_videos(lengths: Sequence[int], frames_per_video: int) -> None:
+    short = [length for length in lengths if length < frames_per_video]
+    if short:
+        warnings.warn(
+            f"{len(short)} of {len(lengths)} videos have fewer than data.frames_per_video={frames_per_video} "
+            f"frames (the shortest {min(short)}): some of their frames are drawn twice",
+            stacklevel=3,
+        )
