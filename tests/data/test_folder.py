@@ -165,3 +165,11 @@ def test_real_folders_are_read(shared_data: Path) -> None:
     assert len(read_dataset(shared_data / "golf" / "videos")) == 620
     with pytest.raises(DataError, match=r"labels\.csv: no column 'video' in its first line 'id,role"):
         read_dataset(shared_data / "golf" / "videos", labels=shared_data / "golf" / "labels.csv")
+
+
+def test_people_are_read_from_their_table(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.mp4").touch()
+    (tmp_path / "people.csv").write_text("video,person\na.mp4,Ann\nb,Ben\n")
+    dataset = read_dataset(tmp_path)
+    assert dataset.persons == {"a": "Ann", "b": "Ben"}

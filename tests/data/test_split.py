@@ -70,3 +70,14 @@ def test_a_splits_file_that_contradicts_itself_is_an_error(tmp_path: Path, rows:
     (tmp_path / "splits.csv").write_text("video,split\n" + rows)
     with pytest.raises(DataError, match=message):
         read_splits(tmp_path / "splits.csv")
+
+
+def test_a_person_is_on_one_side_only() -> None:
+    people = [f"person {number % 7}" for number in range(40)]
+    records = [VideoRecord(f"clip_{i}", Path(f"clip_{i}.mp4"), person=who) for i, who in enumerate(people)]
+    for seed in range(5):
+        split = split_dataset(records, 0.3, seed)
+        sides = {
+            part: {record.person for record in split if record.split == part} for part in ("train", "val")
+        }
+        assert sides["train"] and sides["val"] and not sides["train"] & sides["val"]

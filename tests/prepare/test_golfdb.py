@@ -26,7 +26,7 @@ def write_clip(tmp_path: Path) -> Callable[[str, str], Path]:
 
 def write_table(root: Path, rows: list[list[object]]) -> None:
     with (root / "labels.csv").open("w", newline="") as stream:
-        csv.writer(stream).writerows([["id", "role", "num_frames", *EVENTS, "view"], *rows])
+        csv.writer(stream).writerows([["id", "role", "num_frames", *EVENTS, "player"], *rows])
 
 
 def write_mat(root: Path, swings: list[tuple[int, int, list[int], int]]) -> None:
@@ -54,12 +54,13 @@ def test_table_is_read_back(write_clip: Callable[[str, str], Path], tmp_path: Pa
     root = write_clip("videos", "0001").parents[1]
     write_clip("videos", "0002")
     write_table(
-        root, [["0001", "train", 20, *range(2, 10), "x"], ["0002", "val_slow", 20, *range(3, 11), "x"]]
+        root, [["0001", "train", 20, *range(2, 10), "A B"], ["0002", "val_slow", 20, *range(3, 11), "C D"]]
     )
     report = prepare("golfdb", root, tmp_path / "out")
     dataset = read_dataset(tmp_path / "out")
     assert dataset.event_names == EVENTS and list(dataset["0002"].events.values()) == list(range(3, 11))
     assert report.videos == {"": {"train": 1, "val_slow": 1}} and report.missing == ()
+    assert dataset.persons == {"0001": "A B", "0002": "C D"}
     assert os.path.samefile(tmp_path / "out" / "0001.mp4", root / "videos" / "0001.mp4")
 
 

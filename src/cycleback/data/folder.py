@@ -10,10 +10,12 @@ from cycleback.data.labels import LABELS_FILE, event_order, events_of, name_labe
 from cycleback.data.names import IMAGE_SUFFIXES, SEQUENCE_SUFFIX, NameIndex, natural_key
 from cycleback.data.records import Dataset, Kind, Label, VideoRecord
 from cycleback.data.split import SPLIT_FOLDERS, SPLITS_FILE, read_splits, split_dataset
+from cycleback.data.tables import read_table
 from cycleback.errors import DataError
 from cycleback.video import VIDEO_SUFFIXES
 
 logger = logging.getLogger(__name__)
+PEOPLE_FILE = "people.csv"
 
 
 def read_dataset(
@@ -37,6 +39,8 @@ def read_dataset(
     belongs to no split); top folders `train` and `val` (or `valid`, `validation`, `test`), with action
     folders inside or not, which then must hold every video; else `split_dataset` with `held_out` and `seed`.
 
+    **People**: people.csv (`video,person`) says who acts. A split that is drawn keeps a person on one side.
+
     **Labels**: the file `labels`, else labels.csv of the folder and of its sub-folders. Rows that fit no
     video are kept in `Dataset.labels`, logged, and listed by `check_dataset`.
 
@@ -49,7 +53,7 @@ def read_dataset(
     records = tuple(_record(root, video, in_folders) for video in found)
     index = NameIndex(record.name for record in records)
     rows = _read_label_files(root, labels, index)
-    records = _with_events(records, rows)
+    records = _with_people(_with_events(records, rows), index, root / PEOPLE_FILE)
     records, given = _with_split(records, index, _splits_file(root, split), held_out=held_out, seed=seed)
     return Dataset(
         root=root, records=records, event_names=event_order(records), labels=rows, given_split=given
@@ -178,6 +182,14 @@ def _with_events(records: tuple[VideoRecord, ...], rows: tuple[Label, ...]) -> t
         events, unit = events_of(by_video.get(record.name, []))
         labelled.append(replace(record, events=events, unit=unit))
     return tuple(labelled)
+
+
+def _with_people(records: tuple[VideoRecord, ...], index: NameIndex, path: Path) -> tuple[VideoRecord, ...]:
+    if not path.is_file():
+        return records
+    table = read_table(path, ("video", "person"))
+    people = {index.match(row["video"]) or row["video"]: row["person"] for _, row in table}
+    return tuple(replace(record, person=people.get(record.name, "")) for record in records)
 
 
 def _splits_file(root: Path, split: Path | str | None) -> Path | None:

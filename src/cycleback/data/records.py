@@ -23,6 +23,7 @@ class VideoRecord:
         events: key event → when it happens, in `unit`, in order of time. `event_frames` gives frame indices.
         unit: "frame" (0-based index) or "seconds" (presentation time, the first frame at 0).
         split: "train", "val", another name, or None for a video that belongs to no split.
+        person: who acts, "" where that is not known; who is trained on should not be measured on.
     """
 
     name: str
@@ -32,6 +33,7 @@ class VideoRecord:
     events: Mapping[str, float] = field(default_factory=dict)
     unit: Unit = "frame"
     split: str | None = None
+    person: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ class Dataset:
     def actions(self) -> tuple[str, ...]:
         """Actions that occur, sorted."""
         return tuple(sorted({record.action for record in self.records}))
+
+    @property
+    def persons(self) -> dict[str, str]:
+        """Video → who acts in it, where that is known."""
+        return {record.name: record.person for record in self.records if record.person}
 
     def split(self, name: str) -> "Dataset":
         """The videos of one split; a `DataError` that names the splits there are when it is empty."""

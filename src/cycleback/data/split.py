@@ -38,25 +38,30 @@ def split_dataset(
 ) -> tuple[VideoRecord, ...]:
     """The records with `split` set to "train" or "val", drawn for each action by itself.
 
-    A video is held out when the hash of its name and the seed falls below `held_out`: adding videos moves no
-    other video, and the share held out is `held_out` on average, not exactly. Small actions are then
-    repaired: train keeps at least two videos (one cannot be aligned), and, unless `held_out` is 0, val gets
-    at least one video of an action with three or more and two of an action with six or more. Only those
-    repairs depend on the other videos.
+    A video is held out when the hash of its person (or, where that is not known, its name) and the seed falls
+    below `held_out`: adding videos moves no other video, a person is on one side only, and the share held out
+    is `held_out` on average, not exactly. Small actions are then repaired: train keeps at least two videos
+    (one cannot be aligned), and, unless `held_out` is 0, val gets at least one video of an action with three
+    or more and two of an action with six or more. Only those repairs depend on the other videos.
     """
     if not 0 <= held_out < 1:
         raise ValueError(f"held_out must be in [0, 1), got {held_out!r}")
     records = tuple(records)
     held: set[str] = set()
     for action in {record.action for record in records}:
-        held |= _held_out([record.name for record in records if record.action == action], held_out, seed)
+        held |= _held_out([record for record in records if record.action == action], held_out, seed)
     return tuple(replace(record, split="val" if record.name in held else "train") for record in records)
 
 
-def _held_out(names: Sequence[str], held_out: float, seed: int) -> set[str]:
-    """Names held out of one action."""
-    ordered = sorted(names, key=lambda name: unit_hash(name, seed))
-    count = sum(unit_hash(name, seed) < held_out for name in names)
-    fewest = 0 if held_out == 0 or len(names) < 3 else 1 if len(names) < 6 else 2
-    most = max(0, len(names) - 2)
-    return set(ordered[: min(max(count, fewest), most)])
+def _held_out(records: Sequence[VideoRecord], share: float, seed: int) -> set[str]:
+    """Names held out of one action, a person at a time."""
+    groups: dict[str, list[str]] = {}
+    for record in records:
+        groups.setdefault(record.person or record.name, []).append(record.name)
+    fewest = 0 if share == 0 or len(records) < 3 else 1 if len(records) < 6 else 2
+    held: set[str] = set()
+    for group in sorted(groups, key=lambda group: unit_hash(group, seed)):
+        is_wanted = unit_hash(group, seed) < share or len(held) < fewest
+        if is_wanted and len(held) + len(groups[group]) <= len(records) - 2:
+            held |= set(groups[group])
+    return held

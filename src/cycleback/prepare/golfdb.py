@@ -25,7 +25,7 @@ EVENTS = (
     "finish",
 )
 # Fields of golfDB.mat in order: id, youtube_id, player, sex, club, view, slow, events, bbox, split
-NUM_FIELDS, ID, SLOW, FRAMES, FOLD = 10, 0, 6, 7, 9
+NUM_FIELDS, ID, PLAYER, SLOW, FRAMES, FOLD = 10, 0, 2, 6, 7, 9
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class _Swing:
     name: str
     split: str
     events: dict[str, int]
+    person: str
     source: str  # for messages
 
 
@@ -65,7 +66,7 @@ def prepare_golfdb(
         path = videos / f"{swing.name}.mp4"
         if path.is_file():
             _check_events(swing, path)
-            target = writer.add(swing.name, split=swing.split, events=swing.events)
+            target = writer.add(swing.name, split=swing.split, events=swing.events, person=swing.person)
             place_file(path, target.with_name(f"{target.name}.mp4"), link=link)
         else:
             absent.append(path.name)
@@ -99,7 +100,7 @@ def _table_swings(path: Path) -> Iterator[_Swing]:
     for line, row in read_table(path, ("id", "role", *EVENTS)):
         source = f"{path}, line {line}"
         events = {event: _frame(row[event], event, source) for event in EVENTS if row[event]}
-        yield _Swing(row["id"], row["role"], events, source)
+        yield _Swing(row["id"], row["role"], events, row.get("player", ""), source)
 
 
 def _frame(text: str, event: str, source: str) -> int:
@@ -125,7 +126,8 @@ def _matlab_swings(path: Path, fold: int) -> Iterator[_Swing]:
             )
         split = "val" if int(row[FOLD]) == fold else "train"
         events = {event: int(frame - frames[0]) for event, frame in zip(EVENTS, frames[1:-1], strict=True)}
-        yield _Swing(str(int(row[ID])), split + "_slow" * bool(row[SLOW]), events, f"{path}, row {number}")
+        split += "_slow" * bool(row[SLOW])
+        yield _Swing(str(int(row[ID])), split, events, str(row[PLAYER]), f"{path}, row {number}")
 
 
 def _check_events(swing: _Swing, path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from cycleback.data.folder import PEOPLE_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
 from cycleback.data.split import SPLITS_FILE
 from cycleback.data.tables import write_table
@@ -23,6 +24,7 @@ class DatasetWriter:
         self.warnings = Findings()
         self._splits: dict[str, str] = {}
         self._events: dict[str, Mapping[str, int]] = {}
+        self._people: dict[str, str] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._splits
@@ -32,13 +34,14 @@ class DatasetWriter:
         """Number of videos with at least one key event."""
         return sum(bool(events) for events in self._events.values())
 
-    def add(self, name: str, *, split: str, events: Mapping[str, int]) -> Path:
+    def add(self, name: str, *, split: str, events: Mapping[str, int], person: str = "") -> Path:
         """Enter a video and return where it goes: a path without suffix, in a folder that exists.
 
         Args:
             name: "clip", or "action/clip".
             split: "train", "val" or another name.
             events: key event → frame, counted from 0; {} for a video without labels.
+            person: who acts, where that is known.
         """
         parts = PurePosixPath(name).parts
         if name != "/".join(parts) or any(part.startswith(".") or "\\" in part for part in parts):
@@ -46,6 +49,8 @@ class DatasetWriter:
         if name in self._splits:
             raise DataError(f"the source holds two videos named {name!r}. Remove or rename one.")
         self._splits[name], self._events[name] = split, dict(events)
+        if person:
+            self._people[name] = person
         target = self.folder.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
         return target
@@ -58,10 +63,12 @@ class DatasetWriter:
         return {action: dict(sorted(splits.items())) for action, splits in sorted(counts.items())}
 
     def write_tables(self) -> None:
-        """Write splits.csv, and labels.csv where a video has labels."""
+        """Write splits.csv, labels.csv where a video has labels, and people.csv where people are known."""
         write_table(self.folder / SPLITS_FILE, ("video", "split"), self._splits.items())
         if self.labelled:
             write_labels(self.folder / LABELS_FILE, self._events)
+        if self._people:
+            write_table(self.folder / PEOPLE_FILE, ("video", "person"), self._people.items())
 
 
 @contextmanager
