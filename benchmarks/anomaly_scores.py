@@ -97,7 +97,7 @@ def judge(views: list[EmbeddingSet], ranges: Ranges) -> dict[str, Any]:
     }
     for kind in kinds:
         chosen = [found[name].scores[inside[name]] for name in ranges if ranges[name][0] == kind]
-        figures[f"recall of {kind!r}"] = (np.concatenate(chosen) > limit).mean()
+        figures[f"recall_{kind.replace(' ', '_')}"] = (np.concatenate(chosen) > limit).mean()
     return {key: round(float(value), 3) for key, value in figures.items()}
 
 

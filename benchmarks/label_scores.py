@@ -96,7 +96,7 @@ def measured(views: dict[str, EmbeddingSet], *, prefix: str) -> dict[str, Any]:
 def _views(seen: Dataset, held_out: Dataset, run: Path, cache: Path) -> dict[str, EmbeddingSet]:
     """The held-out videos by a run that learned from `seen`, by time alone, and by features as they are."""
     if not (run / "encoder.safetensors").exists():
-        recipe = load_recipe("fast", ["data.held_out=0.0", "data.frames_per_video=30"])
+        recipe = load_recipe("demo", ["data.held_out=0.0"])
         state = train(seen, run, recipe=recipe, cache=cache)
         print(f"{run.name}: {state.seconds:.0f} s of training on {len(seen)} videos", file=sys.stderr)
     found = embed_videos(run, held_out, cache=cache)

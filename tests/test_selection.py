@@ -18,8 +18,8 @@ def test_files_are_named_by_their_stem_and_by_their_path_where_stems_clash() -> 
     assert file_names([Path("x/a.mp4"), Path("y/a.mp4")]) == ["x/a.mp4", "y/a.mp4"]
 
 
-def test_the_same_file_twice_is_one_video() -> None:
-    records, events = named_records(["a.mp4", "a.mp4"])
+def test_the_same_file_twice_is_one_video(folder: Path) -> None:
+    records, events = named_records([folder / "a.mp4", folder / "a.mp4"])
     assert [record.name for record in records] == ["a"]
     assert list(events) == []
 
@@ -36,4 +36,20 @@ def test_the_reference_comes_first(folder: Path) -> None:
 
 def test_a_folder_among_files_is_refused(folder: Path) -> None:
     with pytest.raises(DataError, match="is a folder; give video files, or this folder alone"):
-        named_records([str(folder), "a.mp4"])
+        named_records([folder, folder / "a.mp4"])
+
+
+def test_a_missing_file_is_refused_by_name(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"gone\.mp4 does not exist; check the spelling"):
+        named_records([folder / "a.mp4", folder / "gone.mp4"])
+
+
+def test_a_folder_of_two_actions_is_not_shown_together(folder: Path) -> None:
+    for name in ("golf", "tennis"):
+        (folder / name).mkdir()
+        (folder / f"{name[0]}.mp4").touch()
+        (folder / name / "d.mp4").write_bytes(b"x")
+    for name in "abcgt":
+        (folder / f"{name}.mp4").unlink()
+    with pytest.raises(DataError, match="holds golf, tennis: name the folder of one action"):
+        videos_to_show([str(folder)])

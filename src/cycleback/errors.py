@@ -14,6 +14,7 @@ The command line prints a UserError as one line and exits with code 2. Mistakes 
 ValueError and TypeError, with a traceback.
 """
 
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 
@@ -56,6 +57,12 @@ class TrainingError(UserError):
 
 class DamagedVideoWarning(UserWarning):
     """Part of a video could not be decoded; the message says which part was kept."""
+
+
+def one_of(choices: Iterable[str]) -> str:
+    """What was expected, in words: `a, b or c`."""
+    *others, last = choices
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

@@ -17,6 +17,9 @@ def named_records(videos: Videos) -> tuple[Sequence[VideoRecord], Sequence[str]]
     if isinstance(videos, Dataset):
         return videos.records, videos.event_names
     paths = list(dict.fromkeys(Path(video) for video in videos))
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"{path} does not exist; check the spelling of the path")
     return [
         VideoRecord(name=name, path=path) for name, path in zip(file_names(paths), paths, strict=True)
     ], ()
@@ -35,12 +38,21 @@ def videos_to_show(videos: Sequence[str], *, reference: str | None = None, most:
     """Paths to show together, the reference first; a folder stands for its first videos."""
     paths = [Path(video) for video in videos]
     if len(paths) == 1 and paths[0].is_dir():
-        paths = [record.path for record in read_dataset(paths[0]) if record.kind == "video"]
+        records = [record for record in read_dataset(paths[0]) if record.kind == "video"]
+        actions = sorted({record.action for record in records if record.action})
+        if len(actions) > 1:
+            raise DataError(f"{paths[0]} holds {', '.join(actions)}: name the folder of one action")
+        paths = [record.path for record in records]
     if reference is not None:
         chosen = [path for path in paths if reference in (str(path), path.name, path.stem)] or [
             Path(reference)
         ]
         paths = [chosen[0], *(path for path in paths if path != chosen[0])]
-    if len(paths) < 2:
-        raise DataError(f"need at least two videos to play in sync, got {len(paths)}")
+    check_pair("play in sync", len(paths))
     return paths[:most]
+
+
+def check_pair(purpose: str, count: int) -> None:
+    """Refuse fewer than two videos."""
+    if count < 2:
+        raise DataError(f"need at least two videos to {purpose}, got {count}: add one, or name a folder")

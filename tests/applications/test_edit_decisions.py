@@ -104,7 +104,7 @@ def test_ffmpeg_makes_a_grid_of_odd_names(pace: Pace, ramps: list[Path], tmp_pat
 @pytest.mark.parametrize(
     ("name", "layout", "message"),
     [
-        ("x.txt", "grid", "cannot write edits to 'x.txt': expected a name ending in .csv, .edl or .sh"),
+        ("x.txt", "grid", "x.txt: expected a name ending in .csv, .edl or .sh"),
         ("x.sh", "tinted", "no ffmpeg script for layout 'tinted': expected grid, row, overlay, switch"),
     ],
 )

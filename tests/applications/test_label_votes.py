@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from sklearn.isotonic import isotonic_regression
 
-from cycleback.applications.label_votes import in_order, never_falling, vote, weighted_median
+from cycleback.applications.label_votes import in_order, vote, weighted_median
 
 
 def event(name: str) -> tuple[str, str, int]:
@@ -30,12 +29,6 @@ def test_the_weighted_median_halves_the_weight() -> None:
     assert weighted_median(values, np.ones(3)) == 5.0
     assert weighted_median(values, np.array([1e-9, 1.0, 1e-9])) == pytest.approx(1.0)
     assert weighted_median(values[:2], np.ones(2)) == 3.0
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_never_falling_is_isotonic_regression(seed: int) -> None:
-    values = np.random.default_rng(seed).normal(size=12)
-    np.testing.assert_allclose(never_falling(values), isotonic_regression(values))
 
 
 def test_swapped_marks_meet_in_the_middle() -> None:

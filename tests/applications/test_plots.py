@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cycleback.alignment import dtw_path, squared_distances
 from cycleback.applications.plots import (
     evolution_picture,
     map_picture,
@@ -49,6 +50,17 @@ def test_a_similarity_picture_has_a_panel_each_and_shows_the_events(videos: list
     assert (ringed[..., 0] - ringed[..., 1] > 100).sum() > 100 > (one[..., 0] - one[..., 1] > 100).sum()
 
 
+def test_a_path_is_drawn_instead_of_dtw_s(videos: list[np.ndarray]) -> None:
+    pair = {"": (videos[0], videos[1])}
+    straight = np.repeat(np.arange(30)[:, None], 2, axis=1)
+    assert similarity_picture(pair) == similarity_picture(pair, path=dtw_path(squared_distances(*pair[""])))
+    drawn, part, dots = (
+        similarity_picture(pair, path=path) for path in (straight, straight[:9], straight[::-1])
+    )
+    assert (pixels(drawn) != pixels(part)).any()
+    assert (pixels(drawn) != pixels(dots)).any()
+
+
 def test_collapsed_embeddings_can_be_drawn() -> None:
     same = np.ones((6, 2), np.float32)
     assert similarity_picture({"": (same, same)})
@@ -74,7 +86,7 @@ def test_letters_stay_letters_and_files_stay_the_same(videos: list[np.ndarray]) 
 def test_a_pdf_is_a_pdf_and_other_formats_are_refused(videos: list[np.ndarray]) -> None:
     matrices = {"": (videos[0], videos[1])}
     assert similarity_picture(matrices, format="pdf").startswith(b"%PDF")
-    with pytest.raises(UserError, match=r"no picture format 'bmp': expected png, svg, pdf"):
+    with pytest.raises(UserError, match=r"no picture format 'bmp': expected png, svg or pdf"):
         similarity_picture(matrices, format="bmp")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from cycleback.applications import sound_track
 from cycleback.applications.sound_track import write_with_sound
-from cycleback.errors import OutputExistsError, VideoError
+from cycleback.errors import OutputExistsError, UserError
 from cycleback.video import Audio, frame_times, iter_frames, probe, read_audio, write_video
 
 RATE = 44_100
@@ -140,6 +140,8 @@ def test_an_existing_file_is_kept_and_nothing_else_is_left(video: Path, tmp_path
 def test_a_failure_leaves_nothing_behind(video: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must have 1 to 6 channels, got 9"):
         write_with_sound(tmp_path / "result.mp4", video, Audio(np.zeros((9, 10)), RATE))
-    with pytest.raises(VideoError, match=r"suffix '\.gif' is not one of \.mp4 \.mkv \.mov \.wav"):
+    with pytest.raises(
+        UserError, match=r"result\.gif: expected a name ending in \.mp4, \.mkv, \.mov or \.wav"
+    ):
         write_with_sound(tmp_path / "result.gif", video, TONE)
     assert list(tmp_path.iterdir()) == []

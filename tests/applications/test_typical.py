@@ -1,12 +1,10 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from cycleback.alignment import align
 from cycleback.applications.typical import Typical, fit_typical
 from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import EmbeddingError, OutputExistsError
+from cycleback.errors import EmbeddingError
 
 
 def trajectory(seed: int, *, noise: float = 0.05) -> np.ndarray:
@@ -96,22 +94,6 @@ def test_a_second_view_sees_what_the_first_ignores() -> None:
     looks[30:40] += 5
     assert not fit_typical(first).score(take).flagged[30:40].all()
     assert both.score(take, looks).flagged[31:39].all()
-
-
-def test_saved_and_loaded_it_scores_the_same(typical: Typical, tmp_path: Path) -> None:
-    take = trajectory(106)
-    again = Typical.load(typical.save(tmp_path / "good.npz"))
-    assert np.array_equal(again.score(take).scores, typical.score(take).scores)
-    assert again.names == typical.names
-    with pytest.raises(OutputExistsError, match=r"good\.npz exists"):
-        typical.save(tmp_path / "good.npz")
-
-
-def test_a_damaged_or_missing_file_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "x.npz").write_bytes(b"PK\x03\x04 no")
-    for name in ("x.npz", "none.npz"):
-        with pytest.raises(EmbeddingError, match=rf"cannot read typical takes from .*{name}.*Fit them again"):
-            Typical.load(tmp_path / name)
 
 
 def test_too_few_good_takes_are_refused() -> None:

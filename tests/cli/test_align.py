@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cycleback.alignment import align
+from cycleback.applications.plots import similarity_picture
 from cycleback.embeddings import EmbeddingSet
 
 
@@ -78,6 +80,20 @@ def test_a_picture_is_written(command, videos: Path, tmp_path: Path) -> None:
     assert "exists. Add --overwrite" in command(*words).err
 
 
+@pytest.mark.parametrize("method", ["dtw", "nearest", "subsequence", "overlap"])
+def test_the_picture_shows_the_path_of_the_method(command, videos: Path, tmp_path: Path, method: str) -> None:
+    pytest.importorskip("matplotlib")
+    picture, found = tmp_path / "a.svg", EmbeddingSet.load(videos)
+    command("align", "clip", "a", "--embeddings", videos, "--method", method, "--picture", picture, "--json")
+    clip = found["clip"]
+    path = align(clip, found["a"], method=method).path
+    if path is None:
+        path = np.stack([np.arange(20), np.arange(10, 30)], axis=1)
+    expected = similarity_picture({"": (clip, found["a"])}, path=path, names=("clip", "a"), format="svg")
+    assert picture.read_bytes() == expected
+    assert {len(path), path[0, 1]} == ({40, 0} if method == "dtw" else {20, 10})
+
+
 def test_the_next_command_is_printed_for_files(command, rendered: Path, tmp_path: Path) -> None:
     paths = [rendered / f"pouring_00{number}.mp4" for number in range(3)]
     result = command("align", *paths, "-o", tmp_path / "clock.csv")
@@ -90,12 +106,12 @@ def test_the_next_command_is_printed_for_files(command, rendered: Path, tmp_path
     [
         (["a"], "need at least two videos to align, got 1"),
         (["a", "nobody"], "nobody"),
-        (["a", "b", "--method", "magic"], "no alignment method 'magic': expected dtw or nearest"),
+        (["a", "b", "--method", "magic"], "no alignment method 'magic': expected dtw, nearest, subsequence"),
         (["a", "b", "--method", "nearest", "--band", "0.1"], "got band 0.1 with 'nearest'"),
         (["a", "b", "--band", "0.001"], "band 0.001 leaves no path through 40 x 80 frames"),
         (["a", "b", "--band", "2"], "at most 1, got 2.0"),
         (["a", "b", "c", "--method", "overlap"], "3 videos share a clock, which takes no --method"),
-        (["a", "b", "-o", "table.txt"], "cannot write a table to 'table.txt'"),
+        (["a", "b", "-o", "table.txt"], "table.txt: expected a name ending in .csv or .json"),
     ],
 )
 def test_bad_input_is_one_line(

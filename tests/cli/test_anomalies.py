@@ -78,7 +78,7 @@ def test_videos_are_compared_with_a_folder_and_drawn(
         (["--embeddings", "{new}", "--good", "{few}"], "4 good takes cannot say what is typical"),
         (
             ["--embeddings", "{new}", "--good", "{other}"],
-            "embedded by another encoder (bbbb, the videos by aaaa)",
+            "the good takes by bbbb, the videos by aaaa. Embed all with the same run",
         ),
         (["--embeddings", "{new}", "--good", "{empty}"], "{empty}"),
         (["--embeddings", "{one}", "--good", "{good}"], "at least 2 frames to be compared, got 1"),

@@ -81,7 +81,7 @@ def test_an_unknown_method_is_one_line(command: Callable, poses: Path, tmp_path:
 def test_an_unknown_protocol_is_one_line(command: Callable, poses: Path, tmp_path: Path) -> None:
     result = command("compare", "--data", poses, "--protocol", "papr", "-o", tmp_path / "out")
     assert result.code == 2
-    assert "no protocol 'papr': expected linear or paper" in result.err
+    assert "no protocol 'papr': expected linear, paper or reference" in result.err
 
 
 def test_the_data_set_must_be_named(command: Callable) -> None:

@@ -98,7 +98,7 @@ def test_videos_on_both_sides_are_refused_unless_allowed(command, sets) -> None:
         (["{run}"], "{run} is a run: say where its videos are with --data DIR"),
         (["{run}", "--data", "x", "--train", "y"], "leave out --train"),
         (["{held_out}", "--data", "x"], "--data is for a run folder, but {held_out} is none"),
-        (["{held_out}", "--protocol", "svm"], "no protocol 'svm': expected linear or paper or reference"),
+        (["{held_out}", "--protocol", "svm"], "no protocol 'svm': expected linear, paper or reference"),
         (["nowhere"], "nowhere"),
         (["{run}", "--data", "nowhere"], "nowhere"),
     ],

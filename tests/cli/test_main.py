@@ -3,20 +3,43 @@ import sys
 
 import pytest
 
-COMMANDS = ("demo", "synth", "data", "train", "embed", "evaluate", "align", "sync", "info")
+GROUPS = {
+    "data": ("check", "prepare"),
+    "plot": ("map", "similarity", "progress", "evolution"),
+    "search": ("add", "query", "remove", "info"),
+    "transfer": ("labels", "sound"),
+}
+PANELS = {
+    "Learn": ("demo", "train", "embed"),
+    "Use": ("align", "sync", "transfer", "search", "anomalies", "progress", "follow"),
+    "Measure": ("evaluate", "compare", "plot"),
+    "Data": ("data", "synth", "info"),
+}
+COMMANDS = [
+    f"{name} {part}".strip()
+    for names in PANELS.values()
+    for name in names
+    for part in GROUPS.get(name, ("",))
+]
 
 
-def test_help_lists_every_command(command) -> None:
-    result = command("--help")
-    assert result.code == 0
-    assert all(name in result.out for name in COMMANDS)
+def test_help_lists_every_command_in_its_panel(command) -> None:
+    out = command("--help").out
+    marks = [
+        mark for panel, names in PANELS.items() for mark in (f"─ {panel} ─", *(f"│ {n} " for n in names))
+    ]
+    places = [out.index(mark) for mark in marks]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_helps_with_an_example(command, name: str) -> None:
-    result = command(*(["data", "check"] if name == "data" else [name]), "--help")
+def test_every_command_helps_with_an_example(command, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = command(*name.split(), "--help")
     assert result.code == 0
     assert f"Example: cycleback {name}" in " ".join(result.out.split())
+    assert "--json" in result.out and "…" not in result.out.replace("cuda:1 …", "")
+    assert max(map(len, result.out.splitlines())) <= 80
 
 
 def test_version(command) -> None:

@@ -123,7 +123,7 @@ def test_the_same_name_elsewhere_needs_a_prefix(command, index: Path, rendered: 
 def test_another_encoder_is_refused_before_any_work(command, index: Path, rendered: Path) -> None:
     result = command("search", "add", index, rendered, "--run", "pretrained")
     assert result.code == 2
-    assert f"{index} was made by encoder " in result.err and "but pretrained is encoder " in result.err
+    assert f"cannot be compared: {index} by " in result.err and ", pretrained by " in result.err
 
 
 def test_a_run_that_has_moved_is_asked_for(command, index: Path, rendered: Path, run_folder: Path) -> None:

@@ -2,15 +2,15 @@
 
 import csv
 import json
+import os
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cycleback.cli import sync as command_file
 from cycleback.embeddings import EmbeddingSet
-from cycleback.video import Audio, frame_times, probe, write_video
+from cycleback.video import Audio, frame_times, probe, read_audio, write_video
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +92,30 @@ def test_the_sound_of_another_file_is_laid_under(command, saved: Path, videos, t
     assert probe(tmp_path / "out.mp4").has_audio
 
 
-@pytest.mark.parametrize("option", [["--sound", "none"], ["--silent"]])
-def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path, option: list[str]) -> None:
-    assert command("sync", "--embeddings", saved, "-o", tmp_path / "out.mp4", *option).code == 0
+def test_a_silent_reference_gets_the_sound_of_another_at_its_pace(
+    command, videos, saved: Path, tmp_path: Path
+) -> None:
+    slow = write_video(tmp_path / "slow.mp4", [np.full((48, 64, 3), 9, np.uint8)] * 24, fps=12)
+    found = EmbeddingSet.load(saved)
+    arrays = {"loud": found["loud"], "slow": np.linspace(0, 11, 24)[:, None]}
+    times = {"loud": found.times("loud"), "slow": frame_times(slow)}
+    twice = EmbeddingSet.from_arrays(arrays, paths={"loud": videos[0], "slow": slow}, times=times)
+    words = ["--embeddings", twice.save(tmp_path / "set"), "--reference", "slow", "--transfer-sound", "loud"]
+    assert command("sync", *words, "-o", tmp_path / "out.mp4").code == 0
+    loudness = np.abs(read_audio(tmp_path / "out.mp4", mono=True).samples[0]).reshape(-1)
+    parts = [part.mean() for part in np.array_split(loudness, 8)]
+    assert probe(tmp_path / "out.mp4").duration_s == pytest.approx(2, abs=0.1)
+    assert min(parts[:-1]) > 0.1  # the tone of one second lasts as long as the two seconds of pictures
+
+
+def test_transferred_sound_works_on_files(command, rendered: Path, videos, tmp_path: Path) -> None:
+    words = ["sync", videos[1], rendered / "pouring_000.mp4", "-o", tmp_path / "out.mp4"]
+    assert command(*words, "--transfer-sound", videos[0]).code == 0
+    assert probe(tmp_path / "out.mp4").has_audio
+
+
+def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
+    assert command("sync", "--embeddings", saved, "-o", tmp_path / "out.mp4", "--sound", "none").code == 0
     assert not probe(tmp_path / "out.mp4").has_audio
 
 
@@ -108,15 +129,26 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path, option: lis
         (["--embeddings", "{tmp}/no_set"], "{tmp}/no_set"),
         (["--embeddings", "{saved}", "loud"], "need at least two videos to play in sync, got 1"),
         (["--embeddings", "{saved}", "--reference", "loudd"], "Did you mean 'loud'?"),
-        (["{loud}", "{mute}", "--layout", "pile"], "no layout 'pile': expected grid or row or overlay"),
+        (
+            ["{loud}", "{mute}", "--layout", "pile"],
+            "no layout 'pile': expected grid, row, overlay, tinted or switch",
+        ),
         (["{loud}", "{mute}", "--method", "magic"], "no alignment method 'magic': expected dtw or nearest"),
         (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames a second"),
         (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 exists. Add --overwrite"),
-        (["{loud}", "{mute}", "-o", "{tmp}/x.gif"], "x.gif: expected a name ending in .mp4, .mkv, .mov"),
-        (["{loud}", "{mute}", "-o", "{tmp}/no/x.mp4"], "folder {tmp}/no does not exist; create it first"),
-        (["{loud}", "{mute}", "--edits", "{tmp}/x.txt"], "x.txt: expected a name ending in .csv, .edl, .sh"),
+        (["{loud}", "{mute}", "-o", "{tmp}/x.gif"], "x.gif: expected a name ending in .mp4, .mkv or .mov"),
+        (["{loud}", "{mute}", "-o", "{loud}/x.mp4"], "loud.mp4 is a file, not a folder"),
+        (
+            ["{loud}", "{mute}", "--edits", "{tmp}/x.txt"],
+            "x.txt: expected a name ending in .csv, .edl or .sh",
+        ),
         (["{loud}", "{mute}", "--sound", "{mute}"], "mute.mp4 has no sound track"),
         (["{loud}", "{mute}", "--sound", "{tmp}/gone.wav"], "{tmp}/gone.wav"),
+        (["{loud}", "{mute}", "--transfer-sound", "{tmp}/gone.mp4"], "{tmp}/gone.mp4 does not exist"),
+        (["{loud}", "{mute}", "--transfer-sound", "{mute}"], "mute.mp4 has no sound track"),
+        (["{loud}", "{mute}", "--transfer-sound", "{loud}"], "source and target are the same video"),
+        (["{loud}", "{mute}", "--transfer-sound", "{loud}", "--sound", "none"], "two sounds, none and"),
+        (["{loud}", "{mute}", "--transfer-sound", "{mute}", "--edits", "{tmp}/e.csv"], "edit decisions have"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -135,7 +167,7 @@ def test_bad_input_is_one_line(
 def test_a_folder_that_cannot_be_written_to_is_refused_first(
     command, videos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command_file.os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "access", lambda *_: False)
     result = command("sync", *videos, "-o", tmp_path / "x.mp4")
     assert f"no permission to write in {tmp_path}" in result.err
 

@@ -53,7 +53,7 @@ def test_a_saved_embedding_set_serves_too(command, rendered: Path, run_folder: P
         (["{broken}", "{loud}"], "broken.mp4 is not a video, or its header is damaged"),
         (["{loud}", "nowhere.mp4"], "nowhere.mp4 does not exist; check the spelling"),
         (["{loud}", "{silent}", "-o", "{silent}"], "silent.mp4 exists. Add --overwrite"),
-        (["{loud}", "{silent}", "-o", "a.gif"], "suffix '.gif' is not one of .mp4 .mkv .mov .wav"),
+        (["{loud}", "{silent}", "-o", "a.gif"], "a.gif: expected a name ending in .mp4, .mkv, .mov or .wav"),
         (["{loud}", "{silent}", "--method", "magic"], "no method of sound transfer 'magic': expected smooth"),
     ],
 )

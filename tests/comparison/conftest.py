@@ -9,13 +9,21 @@ import pytest
 from comparison.quick import QUICK
 from cycleback.comparison import Comparison, Stages, compare
 from cycleback.synth import write_dataset
+from cycleback.video import read_frames, write_video
+
+THIRD = 3
 
 
 @pytest.fixture(scope="session")
 def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Seven videos: three to learn from, two held out, two in a split of their own."""
     folder = tmp_path_factory.mktemp("comparison") / "videos"
-    write_dataset(folder, videos=7, seed=5, size=64, jobs=1)
+    rows = []
+    for video in write_dataset(folder, videos=7, seed=5, size=64, jobs=1):
+        frames = read_frames(video.path, range(0, video.num_frames, THIRD))  # shorter videos, quicker tests
+        write_video(video.path, frames, fps=video.fps / THIRD, overwrite=True)
+        rows += [f"{video.name},{event},{frame // THIRD}" for event, frame in video.events.items()]
+    (folder / "labels.csv").write_text("\n".join(["video,event,frame", *rows, ""]))
     splits = ["train"] * 3 + ["val"] * 2 + ["val_slow"] * 2
     rows = [f"pouring_{number:03d},{split}" for number, split in enumerate(splits)]
     (folder / "splits.csv").write_text("\n".join(["video,split", *rows, ""]))

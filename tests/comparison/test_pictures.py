@@ -1,28 +1,14 @@
 import io
 
 import numpy as np
-import pytest
 from PIL import Image
 
-from cycleback.comparison.pictures import map_picture, similarity_picture, spread_points
+from cycleback.comparison.pictures import map_picture
 from cycleback.embeddings import EmbeddingSet
 
 
 def size(picture: bytes) -> tuple[int, int]:
     return Image.open(io.BytesIO(picture)).size
-
-
-def test_spread_points_are_far_from_each_other() -> None:
-    points = np.array([[0.0, 0], [0.1, 0], [10, 0], [10.1, 0], [5, 8]])
-    assert sorted(spread_points(points, 3)) == [0, 3, 4]
-    assert len(spread_points(points, 9)) == 5
-
-
-def test_there_is_one_matrix_a_stage_and_a_collapsed_one_is_drawn_too() -> None:
-    ramp, still = np.linspace(0, 1, 12)[:, None].astype("f4"), np.zeros((12, 1), "f4")
-    one = size(similarity_picture({"a": (ramp, ramp)}))
-    two = size(similarity_picture({"a": (ramp, ramp), "b": (still, still)}, events=([3], [4])))
-    assert two[0] == pytest.approx(2 * one[0], abs=2)
 
 
 def test_a_map_is_drawn_with_and_without_labels() -> None:

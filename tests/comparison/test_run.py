@@ -9,12 +9,13 @@ import pytest
 
 from comparison.quick import POSES, QUICK
 from cycleback.comparison import Comparison, Stages, compare
+from cycleback.comparison.snapshots import load_snapshots
 from cycleback.data import read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, OutputExistsError, UserError
 from cycleback.evaluation import evaluate
 from cycleback.models import fingerprint
-from cycleback.runs import embed_videos, load_encoder
+from cycleback.runs import Watcher, embed_videos, load_encoder, saved_recipe, train
 from cycleback.training import StepReport
 
 
@@ -74,6 +75,27 @@ def test_cells_that_do_not_beat_time_only_carry_a_dagger(made: Comparison) -> No
     assert tau < made.content["rows"]["time"]["report"]["tau"]
     assert f'<td class="below">{tau:.3f}<sup' in page
     assert f"{tau:.3f} †" in text
+
+
+def test_a_snapshot_is_the_encoder_after_that_many_updates(
+    made: Comparison, videos: Path, frame_cache: Path, tmp_path: Path
+) -> None:
+    kept = load_snapshots(made.output / "snapshots" / "tcc")
+    assert list(kept) == [1, 2]
+    seen: list[str] = []
+
+    class Stop(Exception):
+        pass
+
+    def stop(report) -> None:
+        if report.step == 3:
+            seen.append(fingerprint(load_encoder(tmp_path / "run")))
+            raise Stop
+
+    recipe = saved_recipe(made.output / "runs" / "tcc")
+    with pytest.raises(Stop):
+        train(videos, tmp_path / "run", recipe=recipe, cache=frame_cache, watcher=Watcher(on_step=stop))
+    assert seen == [fingerprint(kept[2])]
 
 
 def test_a_second_call_trains_nothing_and_finds_the_same(

@@ -1,14 +1,9 @@
 import dataclasses
-from pathlib import Path
 
 import pytest
 
-from cycleback.comparison import Comparison
-from cycleback.comparison.snapshots import load_snapshots, snapshot_steps, with_saves
-from cycleback.models import fingerprint
+from cycleback.comparison.snapshots import snapshot_steps, with_saves
 from cycleback.recipe import Recipe
-from cycleback.runs import Watcher, load_encoder, train
-from cycleback.runs.folder import saved_recipe
 
 
 @pytest.mark.parametrize(
@@ -27,24 +22,3 @@ def test_a_recipe_saves_at_least_ten_times_and_never_less_than_it_said() -> None
     short = dataclasses.replace(recipe, optimizer=dataclasses.replace(recipe.optimizer, num_updates=50))
     assert with_saves(short).run.save_every == 5
     assert dataclasses.replace(with_saves(short), run=short.run) == short
-
-
-def test_a_snapshot_is_the_encoder_after_that_many_updates(
-    made: Comparison, videos: Path, frame_cache: Path, tmp_path: Path
-) -> None:
-    kept = load_snapshots(made.output / "snapshots" / "tcc")
-    assert list(kept) == [1, 2]
-    seen: list[str] = []
-
-    class Stop(Exception):
-        pass
-
-    def stop(report) -> None:
-        if report.step == 3:
-            seen.append(fingerprint(load_encoder(tmp_path / "run")))
-            raise Stop
-
-    recipe = saved_recipe(made.output / "runs" / "tcc")
-    with pytest.raises(Stop):
-        train(videos, tmp_path / "run", recipe=recipe, cache=frame_cache, watcher=Watcher(on_step=stop))
-    assert seen == [fingerprint(kept[2])]

@@ -287,7 +287,10 @@ def test_a_report_is_plain_json_and_cannot_be_changed(make_set):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"encoder": "two"}, "different encoders, one and two"), ({"size": 1}, "size 2, held-out ones 1")],
+    [
+        ({"encoder": "two"}, "training videos by one, held-out videos by two"),
+        ({"size": 1}, "size 2, held-out ones 1"),
+    ],
 )
 def test_sets_of_different_encoders_are_an_error(make_set, settings, message):
     train, held_out = make_set(encoder="one"), make_set("uv", encoder=settings.get("encoder", "one"))

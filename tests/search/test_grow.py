@@ -84,7 +84,7 @@ def test_another_encoder_is_refused_and_nothing_changes(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     add_videos(folder, walks(["a"]), run="runs/golf")
     before = state(folder)
-    with pytest.raises(EmbeddingError, match=r"encoder enc \(D=4, run runs/golf\), .* by other \(D=4\)"):
+    with pytest.raises(EmbeddingError, match=r"index by enc \(D=4\), the new videos by other \(D=4\)"):
         add_videos(folder, walks(["b"], encoder="other"))
     with pytest.raises(EmbeddingError, match=r"by enc \(D=7\)"):
         add_videos(folder, walks(["b"], size=7))

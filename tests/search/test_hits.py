@@ -127,7 +127,7 @@ def test_nothing_left_to_search_says_why(corpus: Corpus) -> None:
 
 
 def test_a_query_of_another_encoder_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(EmbeddingError, match="by encoder other, the videos by enc"):
+    with pytest.raises(EmbeddingError, match="the query by other, the videos by enc"):
         find(corpus, vector_query(np.zeros(4), encoder="other"))
     with pytest.raises(EmbeddingError, match=r"the query has \(3,\) numbers, the frames have \(4,\)"):
         find(corpus, vector_query(np.zeros(3), encoder="enc"))

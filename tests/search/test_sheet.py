@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import DataError, OutputExistsError
+from cycleback.errors import DataError, OutputExistsError, UserError
 from cycleback.search import (
     Corpus,
     Hit,
@@ -51,7 +51,7 @@ def test_a_sheet_is_written_once(ramps: Corpus, tmp_path: Path) -> None:
     with pytest.raises(OutputExistsError, match=r"sheet.png exists"):
         write_sheet(path, query, hits)
     write_sheet(path, query, hits, overwrite=True)
-    with pytest.raises(DataError, match=r"'sheet.gif': expected a name ending in .png or .jpg"):
+    with pytest.raises(UserError, match=r"sheet.gif: expected a name ending in .png, .jpg or .jpeg"):
         write_sheet(tmp_path / "sheet.gif", query, hits)
 
 

@@ -93,7 +93,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
     with pytest.raises(
-        OutputExistsError, match=r"mine is not empty; choose another folder or allow overwriting"
+        OutputExistsError, match=r"mine is not empty. Add --overwrite, or give another folder"
     ):
         write_dataset(tmp_path / "mine", videos=1)
     write_dataset(tmp_path / "mine", videos=1, size=48, overwrite=True)

@@ -136,7 +136,7 @@ def test_no_frames(tmp_path):
 def test_existing_file_is_kept(tmp_path, numbered):
     path = tmp_path / "a.mp4"
     path.write_text("precious")
-    with pytest.raises(OutputExistsError, match=r"a.mp4 exists; choose another name"):
+    with pytest.raises(OutputExistsError, match=r"a.mp4 exists. Add --overwrite"):
         write_video(path, numbered(2), fps=30)
     assert path.read_text() == "precious"
 
@@ -160,9 +160,10 @@ def test_error_of_the_frames_leaves_nothing_behind(tmp_path, numbered):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
-def test_parent_folder_is_missing(tmp_path, numbered):
-    with pytest.raises(VideoError, match=r"cannot write .*a.mp4: folder .*none does not exist; create it"):
-        write_video(tmp_path / "none" / "a.mp4", numbered(2), fps=30)
+def test_a_missing_folder_is_made_and_a_file_in_its_place_is_one_line(tmp_path, numbered):
+    path = write_video(tmp_path / "new" / "a.mp4", numbered(2), fps=30)
+    with pytest.raises(VideoError, match=r"cannot write .*a.mp4/b.mp4: (File exists|Not a directory)"):
+        write_video(path / "b.mp4", numbered(2), fps=30)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.webm"])

@@ -70,8 +70,10 @@ class Calibration:
             raise ValueError(f"a calibration needs scores and shares, got {sorted(saved)}") from error
 
 
-def pool_adjacent_violators(values: Floats, weights: Floats) -> Floats:
-    """The never falling sequence (M,) nearest to `values` (M,) by weighted squares."""
+def pool_adjacent_violators(values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """The never falling sequence (M,) nearest to `values` (M,) by squares, each counted by its weight."""
+    values = np.asarray(values, dtype=np.float64)
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
     pools: list[tuple[float, float, int]] = []  # mean, weight, length
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
         pools.append((value, weight, 1))

@@ -17,8 +17,8 @@ from cycleback.annotations import (
 )
 from cycleback.annotations.annotation import Annotation
 from cycleback.annotations.format import Format
-from cycleback.errors import DataError, OutputExistsError
-from cycleback.files import write_text
+from cycleback.errors import DataError, OutputExistsError, one_of
+from cycleback.files import check_output, write_text
 
 MODULES = (
     csv_table,
@@ -48,7 +48,7 @@ def read_annotations(path: Path | str, *, format: str | None = None) -> list[Ann
         known = {suffix for each in FORMATS.values() if each.one_video for suffix in each.suffixes}
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() in known)
         if not files:
-            raise DataError(f"{path}: no label files in this folder, expected {' or '.join(sorted(known))}")
+            raise DataError(f"{path}: no label files in this folder, expected {one_of(sorted(known))}")
     found = [each for file in files for each in _read(file, format)]
     if not any(each.labels for each in found):
         raise DataError(f"{path}: no events and no segments in it")
@@ -100,8 +100,7 @@ def write_annotations(
         raise OutputExistsError(f"{path} is a file, but {format} needs a folder, with one file a video")
     texts = {path / f"{each.video}{chosen.suffixes[0]}": chosen.write([each]) for each in annotations}
     for file in texts:
-        if file.exists() and not overwrite:
-            raise OutputExistsError(f"{file} exists. Add --overwrite, or give another name with -o.")
+        check_output(file, overwrite=overwrite)
     for file, text in texts.items():
         write_text(file, text, overwrite=overwrite)
     return path

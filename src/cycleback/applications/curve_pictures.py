@@ -1,6 +1,5 @@
 """Pictures of curves over time as PNG bytes: how odd a take is, and how far actions have come."""
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.applications.anomalies import AnomalyScores
-from cycleback.applications.plots import PHASE_COLOURS
-from cycleback.errors import require
+from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
 
 Floats = NDArray[np.float64]
 Frames = NDArray[np.uint8]
@@ -42,34 +40,38 @@ def anomaly_picture(
         take: the picture (H, W, 3) of each of them.
         typical: the picture of the good take that is nearest at each of them.
     """
-    figure = _figure((2.1 * max(len(shown), 4), 6.4))
-    grid = figure.add_gridspec(3, len(shown), height_ratios=(1, 1.15, 1))
-    axis = figure.add_subplot(grid[1, :])
+    with new_figure(1, size=(2.1 * max(len(shown), 4), 6.4)) as (figure, (whole,)):
+        whole.remove()
+        grid = figure.add_gridspec(3, len(shown), height_ratios=(1, 1.15, 1))
+        _draw_scores(figure.add_subplot(grid[1, :]), found, times, shown)
+        for column, frame in enumerate(shown):
+            colour = RED if frame == found.peak else BLUE
+            text = f"{times[frame]:.2f} s" + (", furthest" if frame == found.peak else "")
+            _draw_frame(figure.add_subplot(grid[0, column]), take[column], text, colour)
+            label = f"typical at {found.progress[frame]:.0%}"
+            _draw_frame(figure.add_subplot(grid[2, column]), typical[column], label, GREY)
+        figure.suptitle(title)
+        return image_bytes(figure, "png")
+
+
+def _draw_scores(axis: Any, found: AnomalyScores, times: Floats, shown: Sequence[int]) -> None:
     for first, end in found.spans:
         axis.axvspan(times[first], times[end], color=RED, alpha=0.16, linewidth=0)
     axis.plot(times, found.scores, color=BLUE, linewidth=1.8)
     axis.axhline(found.threshold, color=GREY, linestyle="--", linewidth=1)
-    axis.annotate(
-        "threshold",
-        (1, found.threshold),
-        xycoords=("axes fraction", "data"),
-        xytext=(-3, 3),
-        textcoords="offset points",
-        ha="right",
-        color=GREY,
-        fontsize=8,
-    )
+    place = {"xycoords": ("axes fraction", "data"), "xytext": (-3, 3), "textcoords": "offset points"}
+    axis.annotate("threshold", (1, found.threshold), **place, ha="right", color=GREY, fontsize=8)
     axis.scatter(times[list(shown)], found.scores[list(shown)], color=BLUE, s=22, zorder=3)
     axis.scatter([times[found.peak]], [found.scores[found.peak]], color=RED, s=44, zorder=4)
     axis.set(xlabel="seconds", ylabel="distance from typical", xlim=(times[0], times[-1]))
-    for column, frame in enumerate(shown):
-        colour = RED if frame == found.peak else BLUE
-        text = f"{times[frame]:.2f} s" + (", furthest" if frame == found.peak else "")
-        _picture(figure.add_subplot(grid[0, column]), take[column], text, colour)
-        label = f"typical at {found.progress[frame]:.0%}"
-        _picture(figure.add_subplot(grid[2, column]), typical[column], label, GREY)
-    figure.suptitle(title, fontsize=11)
-    return _png(figure)
+
+
+def _draw_frame(axis: Any, image: Frames, text: str, colour: str) -> None:
+    axis.imshow(image)
+    axis.set(xticks=[], yticks=[])
+    axis.set_title(text, fontsize=9, color=colour)
+    for spine in axis.spines.values():
+        spine.set(color=colour, linewidth=2, visible=True)
 
 
 def progress_picture(
@@ -82,42 +84,16 @@ def progress_picture(
         rewards: name -> reward (N,).
     """
     rows = 2 if rewards else 1
-    figure = _figure((7.5, 3.2 * rows))
-    axes = figure.subplots(rows, 1, squeeze=False)[:, 0]
-    for number, (name, (times, share)) in enumerate(curves.items()):
-        colour = PHASE_COLOURS[number % len(PHASE_COLOURS)]
-        axes[0].plot(times, share, color=colour, linewidth=1.6, label=name)
+    with new_figure(rows, size=(7.5, 3.2 * rows), columns=1) as (figure, axes):
+        for number, (name, (times, share)) in enumerate(curves.items()):
+            colour = PHASE_COLOURS[number % len(PHASE_COLOURS)]
+            axes[0].plot(times, share, color=colour, linewidth=1.6, label=name)
+            if rewards:
+                axes[1].plot(times, rewards[name], color=colour, linewidth=1.6)
+        axes[0].set(ylabel="progress", ylim=(-0.03, 1.03))
+        axes[-1].set(xlabel="seconds")
         if rewards:
-            axes[1].plot(times, rewards[name], color=colour, linewidth=1.6)
-    axes[0].set(ylabel="progress", ylim=(-0.03, 1.03))
-    if rewards:
-        axes[1].set(ylabel="reward")
-    axes[-1].set(xlabel="seconds")
-    if len(curves) <= len(PHASE_COLOURS):
-        axes[0].legend(fontsize=8, frameon=False, loc="lower right")
-    return _png(figure)
-
-
-def _picture(axis: Any, image: Frames, text: str, colour: str) -> None:
-    axis.imshow(image)
-    axis.set(xticks=[], yticks=[])
-    axis.set_title(text, fontsize=9, color=colour)
-    for spine in axis.spines.values():
-        spine.set(color=colour, linewidth=2)
-
-
-def _figure(size: tuple[float, float]) -> Any:
-    """A figure that needs no screen and leaves matplotlib's global state alone."""
-    require("matplotlib", extra="plot", purpose="a picture")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _png(figure: Any) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    return buffer.getvalue()
+            axes[1].set(ylabel="reward")
+        if len(curves) <= len(PHASE_COLOURS):
+            figure.legend(loc="outside right upper")
+        return image_bytes(figure, "png")

@@ -17,8 +17,7 @@ from cycleback.applications.pace import Pace
 from cycleback.applications.segments import Segment, fit_segments
 from cycleback.applications.sync import shown_in_turns
 from cycleback.applications.table import write_table
-from cycleback.errors import OutputExistsError, UserError
-from cycleback.files import write_text
+from cycleback.files import check_output, write_text
 
 EDIT_SUFFIXES = (".csv", ".edl", ".sh")
 
@@ -45,20 +44,19 @@ def write_edits(
         height: pixels a video is tall (.sh).
         sound: whether the reference's sound is kept (.sh).
     """
-    path = Path(path)
+    path = check_output(path, overwrite=overwrite, suffixes=EDIT_SUFFIXES)
     turns = shown_in_turns(*pace.sources.shape, switch_every=switch_every) if layout == "switch" else None
-    if path.suffix == ".csv":
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
         return [write_table(path, edit_rows(pace, turns), overwrite=overwrite)]
     tracks = edit_tracks(pace, turns)
-    if path.suffix == ".edl":
+    if suffix == ".edl":
         return _write_lists(path, tracks, pace, videos, overwrite=overwrite)
-    if path.suffix == ".sh":
-        script = ffmpeg_script(
-            tracks, videos, fps=pace.fps, layout=layout, columns=columns, height=height, sound=sound
-        )
-        write_text(path, script, overwrite=overwrite).chmod(0o755)
-        return [path]
-    raise UserError(f"cannot write edits to {path.name!r}: expected a name ending in .csv, .edl or .sh")
+    script = ffmpeg_script(
+        tracks, videos, fps=pace.fps, layout=layout, columns=columns, height=height, sound=sound
+    )
+    write_text(path, script, overwrite=overwrite).chmod(0o755)
+    return [path]
 
 
 def edit_rows(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[dict[str, Any]]:
@@ -97,8 +95,7 @@ def _write_lists(
     names = [name.replace("/", "_") for name in pace.names]
     files = [path] if len(tracks) == 1 else [path.with_stem(f"{path.stem}-{name}") for name in names]
     for file in files:
-        if file.exists() and not overwrite:
-            raise OutputExistsError(f"{file} exists. Add --overwrite, or give another name with --edits.")
+        check_output(file, overwrite=overwrite)
     for file, track in zip(files, tracks, strict=True):
         write_text(file, edit_list(track, videos, fps=pace.fps, title=file.stem), overwrite=overwrite)
     return files

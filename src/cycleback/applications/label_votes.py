@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import align
+from cycleback.alignment.calibration import pool_adjacent_violators
 
 REACH = 0.05  # share of a video by which votes may differ before they count as contradictory
 LEAST = 1e-6  # weight of a source that does not match at all: it still counts where it is the only one
@@ -74,7 +75,7 @@ def in_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> dict[Mar
     No segment ends before it starts in any case.
     """
     order = _common_order(frames, sources)
-    kept = never_falling([frames[mark] for mark in order])
+    kept = pool_adjacent_violators([frames[mark] for mark in order])
     places = {mark: round(frame) for mark, frame in frames.items()} | dict(
         zip(order, np.rint(kept).astype(int).tolist(), strict=True)
     )
@@ -104,18 +105,6 @@ def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> lis
         ready.remove(order[-1])
         graph.done(order[-1])
     return order
-
-
-def never_falling(frames: Sequence[float]) -> Floats:
-    """The numbers (L,) that never fall and are nearest to `frames` in least squares."""
-    blocks: list[tuple[float, int]] = []  # mean, how many
-    for frame in frames:
-        mean, count = float(frame), 1
-        while blocks and blocks[-1][0] > mean:
-            before, size = blocks.pop()
-            mean, count = (before * size + mean * count) / (size + count), size + count
-        blocks.append((mean, count))
-    return np.repeat([mean for mean, _ in blocks], [count for _, count in blocks])
 
 
 def _confidence(votes: Floats, frame: int, length: int) -> float:

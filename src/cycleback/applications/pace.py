@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import align
+from cycleback.alignment.calibration import pool_adjacent_violators
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 from cycleback.video import frame_times
@@ -57,13 +58,13 @@ def smooth_pace(
         fps: output frames a second; default: the reference's.
         smoothing_s: see `smoothed`; 0 keeps the raw match.
     """
-    clock = _times(embeddings, reference)  # (S,)
+    clock = seconds_of(embeddings, reference)  # (S,)
     rate = fps or _rate(clock, embeddings.fps(reference))
     seconds = np.arange(int(clock[-1] * rate + 1e-6) + 1) / rate  # (T,)
     matches = reference_pace(embeddings, names, reference=reference, method=method)
     sources, positions = [], []
     for name, match in zip(names, matches, strict=True):
-        own = _times(embeddings, name)  # (N,)
+        own = seconds_of(embeddings, name)  # (N,)
         source = clock if name == reference else smoothed(clock, own[match], smoothing_s=smoothing_s)
         sources.append(np.interp(seconds, clock, source))
         positions.append(np.interp(sources[-1], own, np.arange(len(own))))
@@ -77,11 +78,9 @@ def smoothed(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Second
     `smoothing_s` wide (its standard deviation). A window of that shape keeps a rising map rising; beyond its
     ends the map goes on point-mirrored, which keeps them where they are.
     """
-    from sklearn.isotonic import isotonic_regression
-
-    rising = source if (np.diff(source) >= 0).all() else np.asarray(isotonic_regression(source))
+    rising = pool_adjacent_violators(source)
     if len(source) < 3 or smoothing_s <= 0:
-        return np.asarray(rising, dtype=np.float64)
+        return rising
     spacing = float(np.median(np.diff(seconds)))
     reach = min(len(source) - 1, int(np.ceil(REACH * smoothing_s / max(spacing, 1e-9))))
     times, values = _mirrored(seconds, reach), _mirrored(rising, reach)  # (T + 2 reach,)
@@ -125,14 +124,18 @@ def paths_of(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
     return [path for path in paths.values() if path is not None]
 
 
-def _times(embeddings: EmbeddingSet, name: str) -> Seconds:
-    """Seconds (N,) of each frame; where the set does not know them, its file does."""
+def seconds_of(embeddings: EmbeddingSet, name: str) -> Seconds:
+    """Seconds (N,) of each frame of a video; where the set does not know them, its file does."""
     path = embeddings.path(name)
-    if embeddings.fps(name) is None and path is not None and path.exists():
-        times = frame_times(path)
-        if len(times) == len(embeddings[name]):
-            return times
-    return embeddings.times(name)
+    if embeddings.fps(name) is not None or path is None or not path.exists():
+        return embeddings.times(name)
+    times = frame_times(path)
+    if len(times) != len(embeddings[name]):
+        raise EmbeddingError(
+            f"{path} has {len(times)} frames, but {name!r} has {len(embeddings[name])} embeddings."
+            " Embed the videos again."
+        )
+    return times
 
 
 def _rate(clock: Seconds, known: float | None) -> float:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import align, nearest_neighbors
-from cycleback.applications.pace import Seconds, paths_of
+from cycleback.applications.pace import Seconds, paths_of, seconds_of
 from cycleback.applications.sound_warp import read, warp_sound
 from cycleback.applications.time_map import TimeMap, time_map
 from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import EmbeddingError, UserError, VideoError
-from cycleback.video import Audio, frame_times, probe, read_audio
+from cycleback.errors import UserError, VideoError
+from cycleback.video import Audio, probe, read_audio
 
 Method = Literal["smooth", "blocks"]
 BLOCK_FRAMES = 5  # the paper uses "multiple frames"
@@ -58,8 +58,8 @@ def transfer_sound(
     pair = Pair(
         source=embeddings[source],
         target=embeddings[target],
-        source_times=_times(embeddings, source, heard),
-        target_times=_times(embeddings, target, seen),
+        source_times=seconds_of(embeddings, source),
+        target_times=seconds_of(embeddings, target),
     )
     audio, duration_s = read_audio(heard), probe(seen).duration_s
     if method == "blocks":
@@ -116,19 +116,6 @@ def sound_by_blocks(audio: Audio, pair: Pair, *, duration_s: float, frames: int 
         for begin, length in zip(begins, np.diff(edges), strict=True)
     ]
     return Audio(np.concatenate(pieces, axis=1), audio.rate)
-
-
-def _times(embeddings: EmbeddingSet, name: str, path: Path) -> Seconds:
-    """Seconds of each embedded frame; the file knows where the set does not."""
-    if embeddings.fps(name) is not None:
-        return embeddings.times(name)
-    times = frame_times(path)
-    if len(times) != len(embeddings[name]):
-        raise EmbeddingError(
-            f"{path} has {len(times)} frames, but {name!r} has {len(embeddings[name])} embeddings."
-            " Embed the videos again."
-        )
-    return times
 
 
 def _at(rows: NDArray[np.float64], times: Seconds, seconds: Seconds) -> NDArray[np.float64]:

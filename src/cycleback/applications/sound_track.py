@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.errors import VideoError
-from cycleback.files import whole_file
+from cycleback.files import check_output, whole_file
 from cycleback.video import Audio, VideoInfo, frame_times, iter_frames, probe, write_video
 from cycleback.video.backend import load_av
 from cycleback.video.soundtrack import SoundTrack
@@ -21,13 +21,6 @@ SOUND_SUFFIXES = (*WRITE_SUFFIXES, ".wav")
 SAME_S = 0.002  # containers round time stamps to a millisecond
 
 
-def check_sound_output(output: Path) -> None:
-    """Refuse a name that ends in nothing we write."""
-    if output.suffix.lower() not in SOUND_SUFFIXES:
-        supported = " ".join(SOUND_SUFFIXES)
-        raise VideoError(f"cannot write {output}: suffix {output.suffix!r} is not one of {supported}")
-
-
 def write_with_sound(output: Path | str, video: Path | str, audio: Audio, *, overwrite: bool = False) -> Path:
     """Write the pictures of `video` with `audio` as their only sound; a .wav gets the sound alone.
 
@@ -35,7 +28,7 @@ def write_with_sound(output: Path | str, video: Path | str, audio: Audio, *, ove
     encoded again. The sound is cut, or padded with silence, to the length of the video.
     """
     output, video = Path(output), Path(video)
-    check_sound_output(output)
+    check_output(output, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
     info = probe(video)
     with whole_file(output, overwrite=overwrite) as draft:
         if output.suffix.lower() == ".wav":

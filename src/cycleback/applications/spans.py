@@ -17,7 +17,7 @@ LONGEST_GAP = 5  # frames below the threshold that do not end a span
 SHORTEST_SPAN = 3  # frames; a shorter one is a flicker of one match
 
 
-def smoothed(curve: Floats, *, window: int) -> Floats:
+def running_mean(curve: Floats, *, window: int) -> Floats:
     """Mean (N,) over `window` frames around each, an odd number; the ends hold their value."""
     padded = np.pad(curve, window // 2, mode="edge")
     return np.convolve(padded, np.full(window, 1 / window), mode="valid")

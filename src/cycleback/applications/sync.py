@@ -26,7 +26,7 @@ Positions = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _Clip:
+class _Source:
     """A video to show: its file, its frames' seconds (N,), the size of its picture and its name."""
 
     path: Path
@@ -72,9 +72,13 @@ def write_synced(
     info = probe(paths[0])
     names = [path.stem for path in paths] if captions is None else captions
     tall = height or _cell_height(info, len(paths), layout=layout, columns=columns)
-    clips = [_clip(path, tall, name) for path, name in zip(paths, names or [""] * len(paths), strict=True)]
+    sources = [
+        _source(path, tall, name) for path, name in zip(paths, names or [""] * len(paths), strict=True)
+    ]
     turns = shown_in_turns(*wanted.shape, switch_every=switch_every) if layout == "switch" else None
-    canvases = _canvases(clips, wanted, turns, layout=layout, columns=columns, blend=blend, words=bool(names))
+    canvases = _canvases(
+        sources, wanted, turns, layout=layout, columns=columns, blend=blend, words=bool(names)
+    )
     audio = sound if isinstance(sound, Audio) else read_audio(paths[0]) if sound and info.has_audio else None
     with closing(canvases):
         frames = _counted(canvases, wanted.shape[1], progress)
@@ -89,7 +93,7 @@ def shown_in_turns(count: int, length: int, *, switch_every: int) -> NDArray[np.
 
 
 def _canvases(
-    clips: Sequence[_Clip],
+    sources: Sequence[_Source],
     positions: Positions,
     turns: NDArray[np.int64] | None,
     *,
@@ -101,40 +105,43 @@ def _canvases(
     """The output frames; of videos that are shown in `turns` (T,), only what is shown is read."""
     with ExitStack() as files:
         streams = [
-            files.enter_context(closing(stream)) for stream in _streams(clips, positions, turns, blend=blend)
+            files.enter_context(closing(stream))
+            for stream in _streams(sources, positions, turns, blend=blend)
         ]
         for step in range(positions.shape[1]):
-            numbers = range(len(clips)) if turns is None else [int(turns[step])]
+            numbers = range(len(sources)) if turns is None else [int(turns[step])]
             shown = [
-                _shown(clips[number], next(streams[number]), positions[number, step]) for number in numbers
+                _shown(sources[number], next(streams[number]), positions[number, step]) for number in numbers
             ]
             yield arrange(shown, layout=layout, columns=columns, words=words)
 
 
 def _streams(
-    clips: Sequence[_Clip], positions: Positions, turns: NDArray[np.int64] | None, *, blend: bool
+    sources: Sequence[_Source], positions: Positions, turns: NDArray[np.int64] | None, *, blend: bool
 ) -> Iterator[Images]:
-    """For each clip, the images it shows."""
-    cell_bytes = sum(3 * math.prod(clip.size) for clip in clips)
-    for number, clip in enumerate(clips):
+    """For each source, the images it shows."""
+    cell_bytes = sum(3 * math.prod(source.size) for source in sources)
+    for number, source in enumerate(sources):
         yield frames_at(
-            clip.path,
+            source.path,
             positions[number] if turns is None else positions[number, turns == number],
-            size=clip.size,
+            size=source.size,
             blend=blend,
-            stay_open=len(clips) <= MOST_OPEN,
+            stay_open=len(sources) <= MOST_OPEN,
             chunk_frames=min(32, max(1, CHUNK_BYTES // cell_bytes)),
         )
 
 
-def _shown(clip: _Clip, image: Image, position: float) -> Shown:
-    second = float(np.interp(position, np.arange(len(clip.times)), clip.times))
-    return Shown(image, clip.caption, second, second / clip.times[-1] if clip.times[-1] > 0 else 1.0)
+def _shown(source: _Source, image: Image, position: float) -> Shown:
+    second = float(np.interp(position, np.arange(len(source.times)), source.times))
+    return Shown(image, source.caption, second, second / source.times[-1] if source.times[-1] > 0 else 1.0)
 
 
-def _clip(path: Path, height: int, caption: str) -> _Clip:
+def _source(path: Path, height: int, caption: str) -> _Source:
     info = probe(path)
-    return _Clip(path, frame_times(path), (height, max(2, round(info.width * height / info.height))), caption)
+    return _Source(
+        path, frame_times(path), (height, max(2, round(info.width * height / info.height))), caption
+    )
 
 
 def _cell_height(info: VideoInfo, count: int, *, layout: str, columns: int | None) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import Alignment
-from cycleback.errors import UserError
-from cycleback.files import write_text
+from cycleback.files import check_output, write_text
 
+TABLE_SUFFIXES = (".csv", ".json")
 COLUMNS = ("frame_a", "seconds_a", "frame_b", "seconds_b", "confidence")
 
 
@@ -34,10 +34,8 @@ def alignment_rows(
 
 def write_table(path: Path | str, rows: list[dict[str, Any]], *, overwrite: bool = False) -> Path:
     """Write rows as .csv or .json, whole or not at all."""
-    path = Path(path)
-    if path.suffix not in {".csv", ".json"}:
-        raise UserError(f"cannot write a table to {path.name!r}: expected a name ending in .csv or .json")
-    text = json.dumps(rows, indent=1) + "\n" if path.suffix == ".json" else _csv(rows)
+    path = check_output(path, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    text = json.dumps(rows, indent=1) + "\n" if path.suffix.lower() == ".json" else _csv(rows)
     return write_text(path, text, overwrite=overwrite)
 
 

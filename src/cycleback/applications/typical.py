@@ -13,29 +13,23 @@ look at the same takes: each is a view, and a frame is as odd as it is in the vi
 Shapes: N frames of a take, D embedding size, K good takes.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import dtw_indices, dtw_path, squared_distances
 from cycleback.applications.anomalies import AnomalyScores
-from cycleback.applications.spans import Floats, smoothed
+from cycleback.applications.spans import Floats, running_mean
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
-from cycleback.files import whole_file
 
 NEAREST = 3  # good takes a frame is compared with: no single one has to be like it
 FEWEST_TAKES = 5
 MOMENTS = 20  # parts of the action with a typical distance of their own
 OWN_SHARE = 0.5  # of a moment in its typical distance; the rest is the action's: few takes say little
 SMOOTHING = 5  # frames
-FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +55,11 @@ class View:
         takes: K arrays (N, D).
         typical: (MOMENTS,), distance of a good take from the others at each moment.
         spread: standard deviation of distance / typical over all frames of good takes.
-        encoder: fingerprint of the encoder, where known.
     """
 
     takes: tuple[NDArray[np.float32], ...]
     typical: Floats
     spread: float
-    encoder: str | None = None
 
     def score(self, found: Comparison) -> Floats:
         """Scores (N,) of a comparison, not yet smoothed."""
@@ -110,47 +102,6 @@ class Typical:
             false_alarms=false_alarms,
         )
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write one .npz file, whole or not at all."""
-        path = Path(path)
-        if path.suffix != ".npz":
-            raise EmbeddingError(
-                f"cannot write typical takes to {path.name!r}: expected a name ending in .npz"
-            )
-        arrays: dict[str, NDArray[np.generic]] = {
-            "format": np.array(FORMAT),
-            "names": np.array(self.names),
-            "lengths": np.array([len(scores) for scores in self.own_scores]),
-            "own_scores": np.concatenate(self.own_scores),
-            "encoders": np.array([view.encoder or "" for view in self.views]),
-            "typical": np.array([view.typical for view in self.views]),
-            "spread": np.array([view.spread for view in self.views]),
-        }
-        arrays |= {f"takes_{i}": np.concatenate(view.takes) for i, view in enumerate(self.views)}
-        with whole_file(path, overwrite=overwrite) as draft:
-            np.savez_compressed(draft, **arrays)  # type: ignore[arg-type]
-        return path
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = dict(archive)
-            ends = np.cumsum(arrays["lengths"])[:-1]
-            views = tuple(
-                View(
-                    tuple(np.split(arrays[f"takes_{i}"], ends)), typical, float(spread), str(encoder) or None
-                )
-                for i, (typical, spread, encoder) in enumerate(
-                    zip(arrays["typical"], arrays["spread"], arrays["encoders"], strict=True)
-                )
-            )
-            names = tuple(map(str, arrays["names"]))
-            return cls(names, views, tuple(np.split(arrays["own_scores"], ends)))
-        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-            raise EmbeddingError(f"cannot read typical takes from {path}: {error}. Fit them again.") from None
-
 
 def fit_typical(*views: EmbeddingSet) -> Typical:
     """Learn what is typical from good takes.
@@ -164,7 +115,7 @@ def fit_typical(*views: EmbeddingSet) -> Typical:
     for found in views:
         takes = tuple(np.array(found[name]) for name in names)
         left_out = [_compare(take, takes[:k] + takes[k + 1 :]) for k, take in enumerate(takes)]
-        view = _fit_view(takes, left_out, encoder=found.encoder)
+        view = _fit_view(takes, left_out)
         fitted.append(view)
         own.append([view.score(comparison) for comparison in left_out])
     return Typical(names, tuple(fitted), tuple(_oddest(each) for each in zip(*own, strict=True)))
@@ -182,9 +133,7 @@ def _checked_names(views: Sequence[EmbeddingSet]) -> tuple[str, ...]:
     return names
 
 
-def _fit_view(
-    takes: tuple[NDArray[np.float32], ...], left_out: Sequence[Comparison], *, encoder: str | None
-) -> View:
+def _fit_view(takes: tuple[NDArray[np.float32], ...], left_out: Sequence[Comparison]) -> View:
     """Typical distance at each moment, a weighted mean over the frames near it, and the spread around it."""
     distances = np.concatenate([found.distances for found in left_out])
     progress = np.concatenate([found.progress for found in left_out])
@@ -196,7 +145,7 @@ def _fit_view(
         raise EmbeddingError("the good takes are all the same video: give different takes of the action")
     typical = OWN_SHARE * own + (1 - OWN_SHARE) * mean
     ratios = distances / np.interp(progress, _centres(), typical)
-    return View(takes, typical, max(float(ratios.std()), 1e-6), encoder)
+    return View(takes, typical, max(float(ratios.std()), 1e-6))
 
 
 def _compare(take: NDArray[np.float32], others: Sequence[NDArray[np.float32]]) -> Comparison:
@@ -231,7 +180,7 @@ def _along_path(take: NDArray[np.float32], other: NDArray[np.float32]) -> tuple[
 
 def _oddest(views: Sequence[Floats]) -> Floats:
     """The largest score (N,) of all views, smoothed over time."""
-    return smoothed(np.max(views, axis=0), window=SMOOTHING)
+    return running_mean(np.max(views, axis=0), window=SMOOTHING)
 
 
 def _centres() -> Floats:

@@ -6,21 +6,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cycleback.cli.checks import check_choice, check_free, one_line_errors
-from cycleback.cli.inputs import embedded
+from cycleback.cli.checks import check_choice, one_line_errors
+from cycleback.cli.inputs import PRETRAINED, check_one_action, embedded
+from cycleback.cli.options import Embeddings, Json, Overwrite, Run
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
+    from cycleback.alignment import Alignment
     from cycleback.embeddings import EmbeddingSet
 
 METHODS = ("dtw", "nearest", "subsequence", "open-end", "overlap")
 
 
 def align(
-    videos: Annotated[list[str], typer.Argument(help="Two or more video files, or names in the set.")],
-    run: Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")] = "pretrained",
-    embeddings: Annotated[Path | None, typer.Option(help="Embedding set that holds the videos.")] = None,
+    videos: Annotated[
+        list[str], typer.Argument(help="Two or more videos, a folder of them, or names in the embedding set.")
+    ],
+    run: Run = PRETRAINED,
+    embeddings: Embeddings = None,
     method: Annotated[
         str,
         typer.Option(
@@ -32,65 +36,78 @@ def align(
         float | None, typer.Option(help="Share of B that dtw may stray from constant speed, as 0.2.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Table to write: .csv or .json.")
+        Path | None,
+        typer.Option("-o", "--output", help="Table to write: .csv or .json (default: A-to-B.csv)."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Picture to write: similarity of A and B, as .png.")
+        Path | None, typer.Option(help="Similarity of A and B to draw: .png, .svg or .pdf.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as one JSON object.")] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
-    """Find each frame of A in B, with a confidence for every frame; works with no training at all.
+    """Find each frame of A in B, with a confidence for every frame; needs no training.
 
     Three or more videos get one clock: a table with a row a tick and the frame of each video at it.
 
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
     """
     from cycleback.applications import write_table
+    from cycleback.applications.plots import FORMATS
+    from cycleback.applications.table import TABLE_SUFFIXES
+    from cycleback.files import check_output
 
     check_choice("alignment method", method, METHODS)
-    for path in (output, picture):
-        if path is not None:
-            check_free(path, overwrite=overwrite)
-    found, names = _embed(videos, run=run, embeddings=embeddings)
+    if output is not None:
+        check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    if picture is not None:
+        check_output(picture, overwrite=overwrite, suffixes=[f".{format}" for format in FORMATS])
+    found, names = _embedded(videos, run=run, embeddings=embeddings)
+    if output is None and not as_json:
+        output = check_output(_default_name(names), overwrite=overwrite)
     with one_line_errors():
         if len(names) == 2:
-            result = _pair(found, names, method=method, band=band)
+            result = _pair(found, names, method=method, band=band, picture=picture, overwrite=overwrite)
         else:
             result = _clock(found, names, method=method, band=band, picture=picture)
-    if output is not None or not as_json:
-        output = write_table(output or Path(_default_name(names)), result["frames"], overwrite=overwrite)
-    if picture is not None:
-        _draw(found, names, picture, method=method, overwrite=overwrite)
+    if output is not None:
+        write_table(output, result["frames"], overwrite=overwrite)
     if as_json:
         print_json({key: value for key, value in result.items() if key != "summary"})
         return
-    with_run = "" if run == "pretrained" else f" --run {run}"
+    with_run = "" if run == PRETRAINED else f" --run {run}"
     follow = f"cycleback sync {' '.join(videos)}{with_run}" if embeddings is None else None
     print_next(f"{result['summary']}: {output}" + ("" if picture is None else f", {picture}"), follow)
 
 
-def _embed(
+def _embedded(
     videos: Sequence[str], *, run: str, embeddings: Path | None
 ) -> "tuple[EmbeddingSet, Sequence[str]]":
     """An embedding set with all videos, and their names in it."""
-    from cycleback.selection import file_names
+    from cycleback.selection import check_pair, file_names
 
     folder = embeddings is None and len(videos) == 1 and Path(videos[0]).is_dir()
-    if len(videos) < 2 and not folder:
-        raise UserError(f"need at least two videos to align, got {len(videos)}: add one, or name a folder")
+    if not folder:
+        check_pair("align", len(videos))
     found = embedded(videos, run=run, embeddings=embeddings)
     if folder:
         names: Sequence[str] = found.names
     else:
         names = videos if embeddings is not None else file_names([Path(video) for video in videos])
-    if len(names) < 2:
-        raise UserError(f"need at least two videos to align, {videos[0]} holds {len(names)}")
+    check_pair("align", len(names))
+    check_one_action(found)
     return found, names
 
 
-def _pair(found: "EmbeddingSet", names: Sequence[str], *, method: str, band: float | None) -> dict[str, Any]:
-    """The table of two videos: where each frame of A is in B."""
+def _pair(
+    found: "EmbeddingSet",
+    names: Sequence[str],
+    *,
+    method: str,
+    band: float | None,
+    picture: Path | None,
+    overwrite: bool,
+) -> dict[str, Any]:
+    """The table of two videos, where each frame of A is in B, and its picture."""
     from cycleback.alignment import align as align_arrays
     from cycleback.applications import alignment_rows
 
@@ -102,6 +119,8 @@ def _pair(found: "EmbeddingSet", names: Sequence[str], *, method: str, band: flo
         row.update(matched=is_matched, sure=is_sure)
     mean, matched = float(alignment.confidence.mean()), int(alignment.matched.sum())
     summary = f"{matched} of {len(rows)} frames matched, {int(sure.sum())} of them surely"
+    if picture is not None:
+        _draw(found, names, alignment, picture, overwrite=overwrite)
     return {
         "a": a,
         "b": b,
@@ -137,19 +156,25 @@ def _clock(
     }
 
 
-def _default_name(names: Sequence[str]) -> str:
+def _default_name(names: Sequence[str]) -> Path:
     stems = [Path(name).stem for name in names]
-    return f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv"
+    return Path(f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv")
 
 
 def _draw(
-    found: "EmbeddingSet", names: Sequence[str], picture: Path, *, method: str, overwrite: bool
+    found: "EmbeddingSet", names: Sequence[str], alignment: "Alignment", picture: Path, *, overwrite: bool
 ) -> None:
-    """The similarity of two videos; its line is always that of plain dtw, and says so where it matters."""
+    """The similarity of two videos, with the matches the alignment found."""
+    import numpy as np
+
     from cycleback.applications.plots import similarity_picture
     from cycleback.files import write_bytes
 
     a, b = names
-    title = f"{a} and {b}" if method == "dtw" else f"{a} and {b} (line: dtw)"
-    content = similarity_picture({title: (found[a], found[b])}, names=(a, b))
+    path = alignment.path
+    if path is None:  # nearest: a point a frame, in no order
+        path = np.stack([np.arange(len(alignment.indices)), alignment.indices], axis=1)
+    content = similarity_picture(
+        {"": (found[a], found[b])}, path=path, names=(a, b), format=picture.suffix.lower().removeprefix(".")
+    )
     write_bytes(picture, content, overwrite=overwrite)

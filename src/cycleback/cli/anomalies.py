@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cycleback.cli.checks import check_free
-from cycleback.cli.good_takes import embedded_or_saved, good_takes, new_takes, note_if_trained_on
-from cycleback.cli.inputs import embedded
+from cycleback.cli.good_takes import check_comparable, names_not_among, note_if_trained_on
+from cycleback.cli.inputs import PRETRAINED, embedded, embedded_or_saved
+from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
 
@@ -20,57 +20,54 @@ def anomalies(
     good: Annotated[
         Path, typer.Option(help="Takes that went well, at least 5: folder of videos, or embedding set.")
     ],
-    videos: Annotated[
-        list[str] | None, typer.Argument(help="Videos, a folder of them, or names in the set.")
-    ] = None,
-    run: Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")] = "pretrained",
-    embeddings: Annotated[Path | None, typer.Option(help="Embedding set that holds the videos.")] = None,
+    videos: Videos = None,
+    run: Run = PRETRAINED,
+    embeddings: Embeddings = None,
     looks: Annotated[
         bool, typer.Option("--looks", help="Compare plain looks too: sees what a trained run ignores.")
     ] = False,
     false_alarms: Annotated[
         float, typer.Option(help="Share of good frames that may be flagged.", min=0.001, max=0.5)
     ] = 0.05,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Table to write: .csv or .json.")] = Path(
-        "anomalies.csv"
-    ),
-    picture: Annotated[Path | None, typer.Option(help="Picture of the oddest video to write: .png.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    output: Table = Path("anomalies.csv"),
+    picture: Picture = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
-    """Find where videos leave the way good takes go; a score for every frame.
+    """Find where videos leave the way good takes go; a score for every frame, a picture of the oddest.
 
     Example: cycleback anomalies new/ --good good/ --run runs/pouring --picture odd.png
     """
-    from cycleback.applications import write_table
-    from cycleback.applications.anomalies import anomaly_rows
-    from cycleback.applications.typical import fit_typical
-    from cycleback.files import write_bytes
+    from cycleback.applications import anomaly_rows, fit_typical, write_table
+    from cycleback.applications.table import TABLE_SUFFIXES
+    from cycleback.files import check_output, write_bytes
 
-    for path in filter(None, (output, picture)):
-        check_free(path, overwrite=overwrite)
+    check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    if picture is not None:
+        check_output(picture, overwrite=overwrite, suffixes=[".png"])
     if looks and (embeddings is not None or (good / "index.json").is_file()):
         raise UserError("--looks needs the videos: give folders of videos instead of embedding sets")
-    takes = [embedded(videos or [], run=run, embeddings=embeddings)]
-    known = [good_takes(good, takes[0], run=run)]
-    if looks and run != "pretrained":
-        takes.append(embedded(videos or []))
-        known.append(embedded_or_saved(good, run="pretrained"))
+    known = [embedded_or_saved(good, run=run)]
+    views = [embedded(videos, run=run, embeddings=embeddings)]
+    check_comparable(known[0], views[0])
+    if looks and run != PRETRAINED:
+        views.append(embedded(videos))
+        known.append(embedded_or_saved(good, run=PRETRAINED))
     note_if_trained_on(known[0], run)
     typical = fit_typical(*known)
     found = {
-        name: typical.score(*(view[name] for view in takes), false_alarms=false_alarms)
-        for name in new_takes(takes[0], known[0])
+        name: typical.score(*(view[name] for view in views), false_alarms=false_alarms)
+        for name in names_not_among(known[0], views[0])
     }
-    image = None if picture is None else _picture_of_oddest(found, takes[0], known[0])
-    rows = [row for name, each in found.items() for row in anomaly_rows(name, each, takes[0].times(name))]
+    image = None if picture is None else _picture_of_oddest(found, views[0], known[0])
+    rows = [row for name, each in found.items() for row in anomaly_rows(name, each, views[0].times(name))]
     write_table(output, rows, overwrite=overwrite)
     if picture is not None and image is not None:
         write_bytes(picture, image, overwrite=overwrite)
     if as_json:
         print_json({"table": str(output), "good_takes": len(typical.names), "videos": _summary(found)})
         return
-    _print_verdicts(found, takes[0])
+    _print_verdicts(found, views[0])
     odd = sum(each.verdict != "typical" for each in found.values())
     shown = "" if picture is None else f", the oddest in {picture}"
     print_next(f"{odd} of {len(found)} videos differ from {len(typical.names)} good takes: {output}{shown}")
@@ -89,22 +86,22 @@ def _summary(found: "dict[str, AnomalyScores]") -> dict[str, Any]:
     }
 
 
-def _print_verdicts(found: "dict[str, AnomalyScores]", takes: "EmbeddingSet") -> None:
+def _print_verdicts(found: "dict[str, AnomalyScores]", videos: "EmbeddingSet") -> None:
     """A line a video, and a line a span where something differs."""
     for name, each in found.items():
         peak = float(each.scores.max())
         normal = f"good takes stay below {each.peak_threshold:.1f}"
         print(f"{name}: {each.verdict} (highest score {peak:.1f}, {normal})")
         if each.verdict == "something differs":
-            times = takes.times(name)
+            times = videos.times(name)
             for first, last in each.spans:
                 print(f"  frames {first}-{last}  {times[first]:.2f}-{times[last]:.2f} s")
 
 
 def _picture_of_oddest(
-    found: "dict[str, AnomalyScores]", takes: "EmbeddingSet", good: "EmbeddingSet"
+    found: "dict[str, AnomalyScores]", videos: "EmbeddingSet", good: "EmbeddingSet"
 ) -> bytes:
-    """The take with the highest score, beside the good frames it is matched to."""
+    """The video with the highest score, beside the good frames it is matched to."""
     from cycleback.applications import paths_of
     from cycleback.applications.curve_pictures import anomaly_picture, shown_frames
     from cycleback.video import read_frames
@@ -115,9 +112,9 @@ def _picture_of_oddest(
     files = dict(zip(good.names, paths_of(good, good.names), strict=True))
     return anomaly_picture(
         scores,
-        takes.times(name),
+        videos.times(name),
         shown=shown,
-        take=list(read_frames(paths_of(takes, [name])[0], shown)),
+        take=list(read_frames(paths_of(videos, [name])[0], shown)),
         typical=[read_frames(files[take], [frame])[0] for take, frame in matched],
         title=f"{name}: {scores.verdict}",
     )

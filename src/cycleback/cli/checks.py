@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
-from cycleback.errors import OutputExistsError, UserError
+from cycleback.errors import UserError, one_of
 
 METHODS = ("dtw", "nearest")
 LEVELS = ("easy", "hard")
@@ -13,13 +12,7 @@ LEVELS = ("easy", "hard")
 def check_choice(what: str, value: str, choices: Sequence[str]) -> None:
     """Refuse a word that is not one of `choices`."""
     if value not in choices:
-        raise UserError(f"no {what} {value!r}: expected {' or '.join(choices)}")
-
-
-def check_free(output: Path, *, overwrite: bool) -> None:
-    """Refuse to replace a file before hours of work are spent on its successor."""
-    if output.exists() and not overwrite:
-        raise OutputExistsError(f"{output} exists. Add --overwrite, or give another name with -o.")
+        raise UserError(f"no {what} {value!r}: expected {one_of(choices)}")
 
 
 @contextmanager

@@ -8,49 +8,49 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cycleback.cli.bars import counter, progress_bars, training_bar
+from cycleback.cli.options import Device, Json, Protocol, Seed
 from cycleback.cli.output import print_json, print_next, print_reports
-from cycleback.cli.progress import counter, progress_bars, training_bar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from cycleback.comparison import Stages
     from cycleback.training import StepReport
 
 METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
+Methods = Annotated[
+    str,
+    typer.Option(
+        help="Rows, separated by commas: losses (tcc, tcn, sal, supervised, stochastic_tcc) joined by +, "
+        "tcc-classification, tcc-mse. The rows imagenet, random and time are always there.",
+        show_default=METHODS.replace(",", ", "),
+    ),
+]
 
 
 def compare(
+    data: Annotated[Path, typer.Option(help="Folder of videos or sequences.")],
     overrides: Annotated[
         list[str] | None, typer.Argument(help="Settings of every row, as section.key=value.")
     ] = None,
-    data: Annotated[
-        Path, typer.Option("--data", help="Folder of videos or sequences.", show_default=False)
-    ] = ...,  # type: ignore[assignment]
-    methods: Annotated[
-        str,
-        typer.Option(
-            help="Rows, separated by commas: losses (tcc, tcn, sal, supervised, stochastic_tcc) joined by +, "
-            "tcc-classification, tcc-mse. The rows imagenet, random and time are always there."
-        ),
-    ] = METHODS,
+    methods: Methods = METHODS,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make or go on with.")] = Path(
         "comparison"
     ),
     recipe: Annotated[
         str | None, typer.Option(help="Recipe all rows share (default: fast; poses for sequences).")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the split, the training and the evaluation.", min=0)] = 0,
-    protocol: Annotated[str, typer.Option(help="linear, or paper for what the authors did.")] = "linear",
-    perturb: Annotated[
-        bool, typer.Option("--perturb/--no-perturb", help="Also measure cropped, sped-up and delayed videos.")
-    ] = True,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda, cuda:1 … (default: a GPU where there is one).")
-    ] = None,
+    seed: Seed = 0,
+    protocol: Protocol = "linear",
+    no_perturb: Annotated[
+        bool, typer.Option("--no-perturb", help="Leave out cropped, sped-up and delayed videos.")
+    ] = False,
+    device: Device = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Train rows again that were trained with other settings.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Train several methods on your videos, measure all on held-out ones, and show them in one page.
 
@@ -58,7 +58,6 @@ def compare(
 
     Example: cycleback compare --data golf/ --methods tcc,tcn,tcc+tcn -o comparison
     """
-    from cycleback.comparison import Stages
     from cycleback.comparison import compare as compare_methods
 
     try:
@@ -71,16 +70,11 @@ def compare(
                 overrides=overrides or [],
                 seed=seed,
                 protocol=protocol,
-                perturb=perturb,
+                perturb=not no_perturb,
                 overwrite=overwrite,
                 device=device,
                 command=shlex.join(["cycleback", *sys.argv[1:]]),
-                stages=Stages(
-                    on_method=_method_bar(bars),
-                    on_frames=counter(bars, "decoding videos"),
-                    on_features=counter(bars, "computing features"),
-                    learning=lambda method, total: _learning_bar(bars, method, total),
-                ),
+                stages=_stages(bars),
             )
     except KeyboardInterrupt:
         print(f"stopped; what is done is kept in {output}. The same command goes on.", file=sys.stderr)
@@ -95,6 +89,17 @@ def compare(
     run = f" --run {output / 'runs' / best.name}" if best.is_trained else ""
     next_step = f"sync {data}{run} -o synced.mp4" if made.content["is_pictures"] else f"embed {data}{run}"
     print_next(f"open {output / 'report.html'} in a browser", f"cycleback {next_step}")
+
+
+def _stages(bars: "Progress") -> "Stages":
+    from cycleback.comparison import Stages
+
+    return Stages(
+        on_method=_method_bar(bars),
+        on_frames=counter(bars, "decoding videos"),
+        on_features=counter(bars, "computing features"),
+        learning=lambda method, total: _learning_bar(bars, method, total),
+    )
 
 
 def _method_bar(bars: "Progress") -> Callable[[int, int, str], None]:

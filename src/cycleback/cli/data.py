@@ -6,25 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cycleback.cli.bars import counter, progress_bars
+from cycleback.cli.options import Json, Overwrite
 from cycleback.cli.output import console, print_json, print_next
-from cycleback.cli.progress import counter, progress_bars
 
 if TYPE_CHECKING:
     from cycleback.data import DatasetReport
 
-data = typer.Typer(help="Check a data set, or bring a published one into shape.", no_args_is_help=True)
-
-
-@data.callback()
-def options() -> None:
-    """Check a data set, or bring a published one into shape."""
+data = typer.Typer(
+    name="data", help="Check a data set, or bring a published one into shape.", no_args_is_help=True
+)
 
 
 @data.command()
 def check(
     directory: Annotated[Path, typer.Argument(help="Folder of videos, frame folders or .npz sequences.")],
     frames_per_video: Annotated[int, typer.Option(help="Frames a training step needs from each video.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List videos, lengths, labels and every problem; exit code 1 when something must be fixed.
 
@@ -50,8 +48,8 @@ def prepare(
     source: Annotated[Path, typer.Argument(help="Where the data set lies as it was distributed.")],
     destination: Annotated[Path, typer.Argument(help="Folder to make.")],
     options: Annotated[list[str] | None, typer.Argument(help="Options of the reader, as key=value.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Bring a published data set into a plain folder, and say what is missing of it.
 

@@ -5,31 +5,33 @@ from typing import Annotated
 
 import typer
 
-from cycleback.cli.checks import check_free
+from cycleback.cli.bars import counter, progress_bars
+from cycleback.cli.inputs import PRETRAINED
+from cycleback.cli.options import Device, Json, Overwrite, Run
 from cycleback.cli.output import print_json, print_next
-from cycleback.cli.progress import counter, progress_bars
 
 
 def embed(
-    directory: Annotated[Path, typer.Argument(help="Folder of videos, or one video.")],
-    run: Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")] = "pretrained",
+    directory: Annotated[Path, typer.Argument(help="Folder of videos, frame folders or .npz sequences.")],
+    run: Run = PRETRAINED,
     output: Annotated[Path, typer.Option("-o", "--output", help="Embedding set to make.")] = Path(
         "embeddings"
     ),
     part: Annotated[
         str, typer.Option(help="all, train or held_out: the split the run was made with.")
     ] = "all",
-    device: Annotated[str | None, typer.Option(help="cpu, cuda …")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing set.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    device: Device = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Embed videos with a trained run, or with the pretrained base that pip brought.
 
     Example: cycleback embed golf/ --run runs/golf -o golf.emb
     """
+    from cycleback.files import check_output
     from cycleback.runs import embed_videos, select_part
 
-    check_free(output, overwrite=overwrite)
+    check_output(output, overwrite=overwrite)
     videos = select_part(directory, run, part)
     with progress_bars() as bars:
         embeddings = embed_videos(run, videos, device=device, progress=counter(bars, "embedding"))

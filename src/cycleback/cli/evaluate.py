@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.checks import check_choice, check_free
+from cycleback.cli.bars import counter, progress_bars
+from cycleback.cli.checks import check_choice
+from cycleback.cli.options import Json, Overwrite, Protocol, Seed
 from cycleback.cli.output import print_json, print_next, print_reports
-from cycleback.cli.progress import counter, progress_bars
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
@@ -16,34 +17,38 @@ if TYPE_CHECKING:
 
 def evaluate(
     source: Annotated[Path, typer.Argument(help="Run folder, or embedding set of held-out videos.")],
-    data: Annotated[Path | None, typer.Option(help="Folder of the videos of a run.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of videos, for a run.")] = None,
     train: Annotated[
         Path | None, typer.Option(help="Embedding set of training videos, for phase classification.")
     ] = None,
-    protocol: Annotated[str, typer.Option(help="linear, paper or reference.")] = "linear",
+    protocol: Protocol = "linear",
     markdown: Annotated[
         Path | None, typer.Option(help="Write all numbers as a Markdown table, with intervals.")
     ] = None,
-    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Do not resample.")] = False,
-    no_few_shot: Annotated[bool, typer.Option("--no-few-shot", help="Leave out what takes longest.")] = False,
+    no_intervals: Annotated[
+        bool, typer.Option("--no-intervals", help="Leave out the 95 % intervals.")
+    ] = False,
+    no_few_shot: Annotated[
+        bool, typer.Option("--no-few-shot", help="Leave out few-shot scores, which take longest.")
+    ] = False,
     allow_overlap: Annotated[
         bool, typer.Option("--allow-overlap", help="Evaluate although videos are on both sides.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of all draws.", min=0)] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing table.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
-    """Key-event error, tau, cycle rates, phase accuracy, few-shot, retrieval; with 95 % intervals.
+    """Measure an embedding: key-event error, tau, cycle rate, phase accuracy, few-shot, retrieval.
 
     Example: cycleback evaluate runs/golf --data golf/
     """
     from cycleback.evaluation import PROTOCOLS, time_only_embeddings, to_markdown
     from cycleback.evaluation import evaluate as evaluate_set
-    from cycleback.files import write_text
+    from cycleback.files import check_output, write_text
 
     check_choice("protocol", protocol, list(PROTOCOLS))
     if markdown is not None:
-        check_free(markdown, overwrite=overwrite)
+        check_output(markdown, overwrite=overwrite)
     seen, held_out = _embedded(source, data=data, train=train)
     blind = (time_only_embeddings(seen) if seen else None, time_only_embeddings(held_out))
     rows = {

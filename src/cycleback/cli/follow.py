@@ -27,7 +27,7 @@ def follow(
         float, typer.Option(help="Seconds to wait for a file to grow (.ts, .mkv); 0: it is complete.", min=0)
     ] = 0.0,
     every: Annotated[int, typer.Option(help="Print every so many frames.", min=1)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a frame.")] = False,
 ) -> None:
     """Follow an action as it happens: phase, progress, deviation from the reference, and latency.
 

@@ -1,41 +1,29 @@
-"""Good takes for a command: a folder of videos, or a saved embedding set."""
+"""Videos that went well, for the commands that compare others with them."""
 
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cycleback.cli.inputs import embedded
-from cycleback.errors import EmbeddingError, UserError
+from cycleback.cli.inputs import PRETRAINED, check_one_action
+from cycleback.errors import UserError
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
 
 
-def good_takes(good: Path, takes: "EmbeddingSet", *, run: str) -> "EmbeddingSet":
-    """Embeddings of the good takes, by the encoder that made `takes`."""
-    found = embedded_or_saved(good, run=run)
-    if None not in (found.encoder, takes.encoder) and found.encoder != takes.encoder:
-        raise EmbeddingError(
-            f"{good} was embedded by another encoder ({found.encoder}, the videos by {takes.encoder}). "
-            "Give the --run it was made with, or its folder of videos."
-        )
-    return found
+def check_comparable(good: "EmbeddingSet", videos: "EmbeddingSet") -> None:
+    """Refuse good takes of another encoder or of another action than the videos."""
+    from cycleback.embeddings import check_same_encoder
 
-
-def embedded_or_saved(takes: Path, *, run: str) -> "EmbeddingSet":
-    """A saved set as it is; videos embedded now."""
-    if not takes.exists():
-        raise UserError(f"{takes} does not exist: give a folder of videos or an embedding set")
-    if (takes / "index.json").is_file():
-        return embedded([], embeddings=takes)
-    return embedded([str(takes)], run=run)
+    check_same_encoder({"the good takes": good.encoder, "the videos": videos.encoder})
+    check_one_action(good, videos)
 
 
 def note_if_trained_on(good: "EmbeddingSet", run: str) -> None:
     """Say on stderr when the run learned from these takes: they then look more alike than new ones do."""
-    from cycleback.runs import PRETRAINED, run_split
+    from cycleback.runs import VIDEOS_FILE, run_split
 
-    if run == PRETRAINED or not (Path(run) / "videos.json").is_file():
+    if run == PRETRAINED or not (Path(run) / VIDEOS_FILE).is_file():
         return
     same = len(set(good.names) & set(run_split(run)["train"]))
     if same:
@@ -46,11 +34,11 @@ def note_if_trained_on(good: "EmbeddingSet", run: str) -> None:
         )
 
 
-def new_takes(takes: "EmbeddingSet", good: "EmbeddingSet") -> list[str]:
-    """Names of the takes that are not themselves among the good ones, which would match themselves."""
+def names_not_among(good: "EmbeddingSet", videos: "EmbeddingSet") -> list[str]:
+    """Names of the videos that are not themselves among the good takes, where they would match themselves."""
     known = {path.resolve() for path in map(good.path, good.names) if path is not None}
-    paths = {name: takes.path(name) for name in takes.names}
+    paths = {name: videos.path(name) for name in videos}
     names = [name for name, path in paths.items() if path is None or path.resolve() not in known]
     if not names:
-        raise UserError(f"all {len(takes)} videos are among the good takes themselves: give other videos")
+        raise UserError(f"all {len(videos)} videos are among the good takes themselves: give other videos")
     return names

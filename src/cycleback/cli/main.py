@@ -5,10 +5,11 @@ A command parses, makes one API call and prints. What a user can fix is one line
 
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cycleback import __version__
 from cycleback.cli.align import align
@@ -21,7 +22,7 @@ from cycleback.cli.evaluate import evaluate
 from cycleback.cli.follow import follow
 from cycleback.cli.info import info
 from cycleback.cli.plot import plot
-from cycleback.cli.progress_of import progress
+from cycleback.cli.progress import progress
 from cycleback.cli.search import search
 from cycleback.cli.sync import sync
 from cycleback.cli.synth import synth
@@ -29,8 +30,29 @@ from cycleback.cli.train import train
 from cycleback.cli.transfer import transfer
 from cycleback.errors import UserError
 
+PANELS = {
+    "Learn": (demo, train, embed),
+    "Use": (align, sync, transfer, search, anomalies, progress, follow),
+    "Measure": (evaluate, compare, plot),
+    "Data": (data, synth, info),
+}
+
+
+class Panels(TyperGroup):
+    """Lists commands panel by panel."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names in the order of `PANELS`; typer's own order puts groups of commands first."""
+        return [_name(command) for commands in PANELS.values() for command in commands]
+
+
+def _name(command: Callable[..., None] | typer.Typer) -> str:
+    return str(command.info.name) if isinstance(command, typer.Typer) else command.__name__
+
+
 app = typer.Typer(
     name="cycleback",
+    cls=Panels,
     help="Learn to align videos of the same action, without labels.",
     epilog="New here? Try: cycleback demo",
     no_args_is_help=True,
@@ -38,12 +60,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, synth, train, embed, evaluate, compare, align, sync, anomalies, progress, follow, info):
-    app.command()(command)
-app.add_typer(data, name="data")
-app.add_typer(plot, name="plot")
-app.add_typer(search, name="search")
-app.add_typer(transfer, name="transfer")
+for panel, commands in PANELS.items():
+    for command in commands:
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=_name(command), rich_help_panel=panel)
+        else:
+            app.command(rich_help_panel=panel)(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -5,36 +5,24 @@ from typing import Annotated
 
 import typer
 
-from cycleback.cli.checks import METHODS, check_choice, check_free
-from cycleback.cli.inputs import embedded
+from cycleback.cli.checks import METHODS, check_choice
+from cycleback.cli.inputs import PRETRAINED, check_one_action, embedded
+from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
 
-plot = typer.Typer(help="Pictures of embeddings and of training: PNG, SVG or PDF.", no_args_is_help=True)
-
-Videos = Annotated[
-    list[str] | None, typer.Argument(help="Videos, one folder of them, or names in an embedding set.")
-]
-Run = Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")]
-Embeddings = Annotated[Path | None, typer.Option(help="Embedding set to use instead of a run.")]
+plot = typer.Typer(name="plot", help="Draw embeddings and training: PNG, SVG or PDF.", no_args_is_help=True)
 Output = Annotated[Path, typer.Option("-o", "--output", help="Picture to write: .png, .svg or .pdf.")]
 Size = Annotated[str | None, typer.Option(help="Width x height in inches, such as 7x4.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-
-@plot.callback()
-def options() -> None:
-    """Pictures of embeddings and of training: PNG, SVG or PDF."""
 
 
 @plot.command("map")
 def plot_map(
     videos: Videos = None,
-    run: Run = "pretrained",
+    run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     by: Annotated[str, typer.Option(help="tsne or pca.")] = "tsne",
-    frames: Annotated[bool, typer.Option("--frames/--no-frames", help="Show frames around the map.")] = True,
+    no_frames: Annotated[bool, typer.Option("--no-frames", help="Show no frames around the map.")] = False,
     output: Output = Path("map.png"),
     size: Size = None,
     overwrite: Overwrite = False,
@@ -42,14 +30,14 @@ def plot_map(
 ) -> None:
     """Draw every frame as a dot and every video as a line; by phase where labelled, else by time.
 
-    Example: cycleback plot map clips/ --run runs/golf -o map.svg
+    Example: cycleback plot map golf/ --run runs/golf -o map.svg
     """
     from cycleback.applications.plots import map_picture
     from cycleback.applications.plots.thumbnails import frame_reader
 
     check_choice("map by", by, ("tsne", "pca"))
     format, inches = _checked(output, size, overwrite=overwrite)
-    found = embedded(videos or [], run=run, embeddings=embeddings)
+    found = embedded(videos, run=run, embeddings=embeddings)
     phases = {name: found.phases(name) for name in found.names}
     events = found.event_names
     picture = map_picture(
@@ -57,7 +45,7 @@ def plot_map(
         by=by,
         phases={name: known for name, known in phases.items() if known is not None},
         phase_names=[f"before {events[0]}", *(f"after {event}" for event in events)] if events else [],
-        thumbnail=frame_reader({name: found.path(name) for name in found.names}) if frames else None,
+        thumbnail=None if no_frames else frame_reader({name: found.path(name) for name in found.names}),
         size=inches,
         format=format,
     )
@@ -68,7 +56,7 @@ def plot_map(
 def similarity(
     a: Annotated[str, typer.Argument(help="Video file, or a name in the embedding set.")],
     b: Annotated[str, typer.Argument(help="Video file, or a name in the embedding set.")],
-    run: Run = "pretrained",
+    run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     output: Output = Path("similarity.png"),
     size: Size = None,
@@ -79,16 +67,15 @@ def similarity(
 
     Example: cycleback plot similarity a.mp4 b.mp4 --run runs/golf -o similarity.pdf
     """
-    from cycleback.applications.plots import similarity_picture
+    from cycleback.applications.plots import shared_events, similarity_picture
 
     format, inches = _checked(output, size, overwrite=overwrite)
     found = embedded([a, b], run=run, embeddings=embeddings)
+    check_one_action(found)
     first, second = found.names[0], found.names[-1]  # one and the same, where A is B
-    shared = [event for event in found.events(first) if event in found.events(second)]
-    places = [[found.events(name)[event] for event in shared] for name in (first, second)]
     picture = similarity_picture(
         {"": (found[first], found[second])},
-        events=(places[0], places[1]) if shared else None,
+        events=shared_events(found.events(first), found.events(second)),
         names=(first, second),
         size=inches,
         format=format,
@@ -99,10 +86,10 @@ def similarity(
 @plot.command()
 def progress(
     videos: Videos = None,
-    run: Run = "pretrained",
+    run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     reference: Annotated[str | None, typer.Option(help="Name of the video to measure by.")] = None,
-    method: Annotated[str, typer.Option(help="dtw or nearest.")] = "dtw",
+    method: Method = "dtw",
     output: Output = Path("progress.png"),
     size: Size = None,
     overwrite: Overwrite = False,
@@ -110,13 +97,14 @@ def progress(
 ) -> None:
     """Draw how far through the action each video is, against its own time.
 
-    Example: cycleback plot progress clips/ --run runs/golf --reference take3
+    Example: cycleback plot progress golf/ --run runs/golf --reference swing_03
     """
     from cycleback.applications.plots import progress_curves, progress_picture
 
     check_choice("alignment method", method, METHODS)
     format, inches = _checked(output, size, overwrite=overwrite)
-    found = embedded(videos or [], run=run, embeddings=embeddings)
+    found = embedded(videos, run=run, embeddings=embeddings)
+    check_one_action(found)
     chosen = reference or found.names[0]
     curves = progress_curves(found, found.names, reference=chosen, method=method)  # type: ignore[arg-type]
     picture = progress_picture(
@@ -168,11 +156,10 @@ def evolution(
 def _checked(output: Path, size: str | None, *, overwrite: bool) -> tuple[str, tuple[float, float] | None]:
     """Format and size of the picture, before any work is done."""
     from cycleback.applications.plots import FORMATS
+    from cycleback.files import check_output
 
+    check_output(output, overwrite=overwrite, suffixes=[f".{format}" for format in FORMATS])
     format = output.suffix.lower().removeprefix(".")
-    if format not in FORMATS:
-        raise UserError(f"cannot draw to {output}: expected a name ending in .{', .'.join(FORMATS)}")
-    check_free(output, overwrite=overwrite)
     if size is None:
         return format, None
     try:

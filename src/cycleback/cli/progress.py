@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.checks import METHODS, check_choice, check_free
-from cycleback.cli.good_takes import good_takes
-from cycleback.cli.inputs import embedded
+from cycleback.cli.checks import METHODS, check_choice
+from cycleback.cli.good_takes import check_comparable
+from cycleback.cli.inputs import PRETRAINED, check_one_action, embedded, embedded_or_saved
+from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
 
@@ -16,52 +17,55 @@ if TYPE_CHECKING:
 
 
 def progress(
-    videos: Annotated[list[str], typer.Argument(help="Videos, a folder of them, or names in the set.")],
     reference: Annotated[
-        str, typer.Option(help="A video that shows the whole action, or a name among the videos.")
+        str, typer.Option(help="Video that shows the whole action, or a name among the videos.")
     ],
+    videos: Videos = None,
+    run: Run = PRETRAINED,
+    embeddings: Embeddings = None,
+    method: Method = "dtw",
     goal: Annotated[
         Path | None,
-        typer.Option(help="Takes that reach the goal, folder or embedding set: adds a reward."),
+        typer.Option(help="Videos that reach the goal, folder or embedding set: adds a reward."),
     ] = None,
-    run: Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")] = "pretrained",
-    embeddings: Annotated[Path | None, typer.Option(help="Embedding set that holds all videos.")] = None,
-    method: Annotated[str, typer.Option(help="dtw (never back) or nearest.")] = "dtw",
-    output: Annotated[Path, typer.Option("-o", "--output", help="Table to write: .csv or .json.")] = Path(
-        "progress.csv"
-    ),
-    picture: Annotated[Path | None, typer.Option(help="Picture of the curves to write: .png.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    output: Table = Path("progress.csv"),
+    picture: Picture = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
-    """Progress from 0 to 1 by the clock of a reference and, with a goal, a reward for a robot to learn from.
+    """Measure progress from 0 to 1 by the clock of a reference; with a goal, a reward to learn from.
 
     Example: cycleback progress takes/ --reference takes/a.mp4 --goal takes/ --run runs/pouring
     """
-    from cycleback.applications import write_table
+    from cycleback.applications import goal_of, progress_rows, write_table
+    from cycleback.applications import progress as measure
     from cycleback.applications.curve_pictures import progress_picture
-    from cycleback.applications.progress_signal import goal_of, progress_rows
-    from cycleback.applications.progress_signal import progress as measure
-    from cycleback.files import write_bytes
+    from cycleback.applications.table import TABLE_SUFFIXES
+    from cycleback.files import check_output, write_bytes
 
     check_choice("alignment method", method, METHODS)
-    for path in filter(None, (output, picture)):
-        check_free(path, overwrite=overwrite)
-    takes = embedded(videos, run=run, embeddings=embeddings)
-    source, name = _reference(reference, takes, run=run, embeddings=embeddings)
-    aim = None if goal is None else goal_of(good_takes(goal, takes, run=run))
+    check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    if picture is not None:
+        check_output(picture, overwrite=overwrite, suffixes=[".png"])
+    reached = None if goal is None else embedded_or_saved(goal, run=run)
+    found = embedded(videos, run=run, embeddings=embeddings)
+    source, name = _reference(reference, found, run=run, embeddings=embeddings)
+    check_one_action(found, source.subset([name]))
+    if reached is not None:
+        check_comparable(reached, found)
+    aim = None if reached is None else goal_of(reached)
     signals = {
-        each: measure(takes[each], source[name], times=source.times(name), method=method)  # type: ignore[arg-type]
-        for each in takes.names
+        each: measure(found[each], source[name], times=source.times(name), method=method)  # type: ignore[arg-type]
+        for each in found
     }
-    rewards = {} if aim is None else {each: aim.reward(takes[each]) for each in takes.names}
+    rewards = {} if aim is None else {each: aim.reward(found[each]) for each in found}
     rows = [
         row
         for each, signal in signals.items()
-        for row in progress_rows(each, signal, takes.times(each), rewards=rewards.get(each))
+        for row in progress_rows(each, signal, found.times(each), rewards=rewards.get(each))
     ]
     if picture is not None:
-        curves = {each: (takes.times(each), signal.progress) for each, signal in signals.items()}
+        curves = {each: (found.times(each), signal.progress) for each, signal in signals.items()}
         write_bytes(picture, progress_picture(curves, rewards=rewards), overwrite=overwrite)
     write_table(output, rows, overwrite=overwrite)
     if as_json:
@@ -74,17 +78,14 @@ def progress(
 
 
 def _reference(
-    reference: str, takes: "EmbeddingSet", *, run: str, embeddings: Path | None
+    reference: str, found: "EmbeddingSet", *, run: str, embeddings: Path | None
 ) -> "tuple[EmbeddingSet, str]":
     """An embedding set that holds the reference, and its name there."""
-    if reference in takes:
-        return takes, reference
-    if embeddings is not None:
-        found = embedded([reference], embeddings=embeddings)
-    elif Path(reference).is_file():
-        found = embedded([reference], run=run)
-    else:
+    if reference in found:
+        return found, reference
+    if embeddings is None and not Path(reference).is_file():
         raise UserError(
-            f"no reference {reference!r}: give the path of a video, or one of {', '.join(takes.names[:5])}"
+            f"no reference {reference!r}: give the path of a video, or one of {', '.join(found.names[:5])}"
         )
-    return found, found.names[0]
+    source = embedded([reference], run=run, embeddings=embeddings)
+    return source, source.names[0]

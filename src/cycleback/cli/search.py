@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cycleback.cli.checks import check_choice, check_free, one_line_errors
+from cycleback.cli.checks import check_choice, one_line_errors
+from cycleback.cli.options import Embeddings, Json, Overwrite, Videos
 from cycleback.cli.output import console, print_json, print_next
 from cycleback.cli.search_inputs import make_query, open_corpus, videos_to_add
 from cycleback.errors import UserError
@@ -14,35 +15,36 @@ from cycleback.errors import UserError
 if TYPE_CHECKING:
     from cycleback.search import Hit, Query
 
-search = typer.Typer(help="Find a moment in all videos.", no_args_is_help=True)
+search = typer.Typer(name="search", help="Find a moment in all videos.", no_args_is_help=True)
 Index = Annotated[Path, typer.Argument(help="Search index: a folder, made by the first add.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @search.command()
 def add(
     index: Index,
-    videos: Annotated[list[str] | None, typer.Argument(help="Video files, or one folder of them.")] = None,
+    videos: Videos = None,
     run: Annotated[
         str | None, typer.Option(help="Run folder, or 'pretrained' (default: that of the index).")
     ] = None,
-    embeddings: Annotated[Path | None, typer.Option(help="Embedding set to add instead of videos.")] = None,
+    embeddings: Embeddings = None,
     prefix: Annotated[str, typer.Option(help="Put before each name, to tell folders apart.")] = "",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace other videos of the same name.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
-    """Add videos to a search index, which is made where there is none; what is in it is not embedded again.
+    """Add videos to a search index, made where there is none; what it holds is not embedded again.
 
     Example: cycleback search add golf.index golf/ --run runs/golf
     """
+    from cycleback.files import check_output
     from cycleback.search import Changes, SearchIndex, add_videos, is_index
 
+    check_output(index, overwrite=True)
     known = SearchIndex.load(index) if is_index(index) else None
     run = run or (known.manifest.run if known else None) or (None if embeddings else "pretrained")
     found, unchanged = videos_to_add(
-        index, known, videos or [], run=run, embeddings=embeddings, prefix=prefix, replace=replace
+        index, known, videos, run=run, embeddings=embeddings, prefix=prefix, replace=replace
     )
     changes = Changes() if found is None else add_videos(index, found, run=run, replace_others=replace)
     changes = dataclasses.replace(changes, unchanged=[*unchanged, *changes.unchanged])
@@ -77,18 +79,22 @@ def query(
     sheet: Annotated[Path | None, typer.Option(help="Contact sheet to write: .png or .jpg.")] = None,
     clips: Annotated[Path | None, typer.Option(help="Folder for a clip around each hit.")] = None,
     seconds: Annotated[float, typer.Option(help="Length of a clip.", min=0.05)] = 2.0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
-    as_json: AsJson = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Find the frames nearest to a moment, one a video, nearest first.
 
     Example: cycleback search query golf.index swing.mp4@1.9 --sheet top.png --clips top/
     """
+    from cycleback.files import check_output
     from cycleback.search import BACKENDS, Filter, find, open_backend, write_clips, write_sheet
+    from cycleback.search.sheet import SHEET_SUFFIXES
 
     check_choice("search backend", backend, BACKENDS)
     if sheet is not None:
-        check_free(sheet, overwrite=overwrite)
+        check_output(sheet, overwrite=overwrite, suffixes=SHEET_SUFFIXES)
+    if clips is not None:
+        check_output(clips, overwrite=True)
     corpus, index = open_corpus(where, run)
     if backend != "exact" and index is None:
         raise UserError(f"the {backend} backend needs a search index. Make one: cycleback search add")
@@ -104,34 +110,28 @@ def query(
             own_video=own_video,
             backend=open_backend(backend, index) if index is not None else None,
         )
+        files: dict[str, Any] = {}
+        if sheet is not None:
+            files["sheet"] = str(write_sheet(sheet, asked, hits, overwrite=overwrite))
+        if clips is not None:
+            written = write_clips(clips, hits, seconds=seconds, overwrite=overwrite)
+            files["clips"] = [str(path) for path in written]
     if len(hits) < k:
         notes.append(f"asked for {k} hits, there are {len(hits)} (--per-video and --own-video give more)")
-    files: dict[str, Any] = {}
-    if sheet is not None:
-        files["sheet"] = str(write_sheet(sheet, asked, hits, overwrite=overwrite))
-    if clips is not None:
-        with one_line_errors():
-            written = write_clips(clips, hits, seconds=seconds, overwrite=overwrite)
-        files["clips"] = [str(path) for path in written]
     if as_json:
         print_json({"query": _described(asked, moment), "hits": _rows(hits), "notes": notes, **files})
         return
     _print_hits(hits, notes)
-    if not files:
-        print_next(
-            f"{len(hits)} hits in {where}", f"cycleback search query {where} {moment} --sheet hits.png"
-        )
-    if sheet is not None:
-        print(f"contact sheet: {sheet}")
-    if clips is not None:
-        print(f"{len(hits)} clips: {clips}")
+    places = ", ".join(f"{kind} in {place}" for kind, place in (("sheet", sheet), ("clips", clips)) if place)
+    again = None if files else f"cycleback search query {where} {moment} --sheet hits.png"
+    print_next(f"{len(hits)} hits in {where}" + (f": {places}" if places else ""), again)
 
 
 @search.command()
 def remove(
     index: Index,
     names: Annotated[list[str], typer.Argument(help="Names of videos, as `search info` lists them.")],
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Take videos out of a search index; the video files stay.
 
@@ -147,7 +147,7 @@ def remove(
 
 
 @search.command()
-def info(index: Index, as_json: AsJson = False) -> None:
+def info(index: Index, as_json: Json = False) -> None:
     """List what a search index holds, and which run made it.
 
     Example: cycleback search info golf.index

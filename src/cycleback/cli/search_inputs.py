@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cycleback.cli.inputs import embedded
-from cycleback.cli.progress import counter, progress_bars
+from cycleback.cli.bars import counter, progress_bars
+from cycleback.cli.inputs import PRETRAINED, embedded, encoder_of, given_videos
 from cycleback.errors import EmbeddingError, UserError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def videos_to_add(
     index: Path,
     known: "SearchIndex | None",
-    videos: list[str],
+    videos: list[str] | None,
     *,
     run: str | None,
     embeddings: Path | None,
@@ -30,14 +30,9 @@ def videos_to_add(
     from cycleback.search import new_records
     from cycleback.selection import named_records
 
-    if embeddings is not None:
+    if embeddings is not None or run is None:
         return embedded(videos, embeddings=embeddings), []
-    if not videos or run is None:
-        raise UserError(
-            "no videos given: name video files or a folder, or an embedding set with --embeddings"
-        )
-    given = Path(videos[0]) if len(videos) == 1 else [Path(video) for video in videos]
-    records, event_names = named_records(given)
+    records, event_names = named_records(given_videos(videos))
     records = [dataclasses.replace(record, name=prefix + record.name) for record in records]
     new = new_records(index, records, replace_others=replace)
     unchanged = sorted({record.name for record in records} - {record.name for record in new})
@@ -62,7 +57,7 @@ def open_corpus(where: Path, run: str | None) -> "tuple[Corpus, SearchIndex | No
         raise EmbeddingError(
             f"no search index at {where}. Make one with: cycleback search add {where} VIDEOS"
         )
-    return Corpus.of_set(embedded([str(where)], run=run or "pretrained")), None
+    return Corpus.of_set(embedded([str(where)], run=run or PRETRAINED)), None
 
 
 def make_query(corpus: "Corpus", text: str, *, run: str | None, where: Path) -> "tuple[Query, list[str]]":
@@ -79,7 +74,7 @@ def make_query(corpus: "Corpus", text: str, *, run: str | None, where: Path) -> 
         return frame_query(corpus, name, frame=moment.frame, seconds=moment.seconds), []
     if not path.exists():
         raise UserError(f"{moment.source!r} is neither a video in {where} nor a file")
-    encoder = _encoder(run or "pretrained", expected=corpus.encoder, where=where)
+    encoder = _encoder(run or PRETRAINED, expected=corpus.encoder, where=where)
     return _embedded_query(encoder, path, moment) if timed else _image_query(encoder, path)
 
 
@@ -103,15 +98,6 @@ def _image_query(encoder: "Encoder", path: Path) -> "tuple[Query, list[str]]":
 
 def _encoder(run: str, *, expected: str | None, where: Path) -> "Encoder":
     """The encoder of a run, which must be the one that made the embeddings."""
-    from cycleback.models import fingerprint
-    from cycleback.runs import PRETRAINED, load_encoder
-
     if run != PRETRAINED and not Path(run).is_dir():
         raise UserError(f"the run folder {run} is not there. Say where it is now with --run.")
-    encoder = load_encoder(run)
-    if expected is not None and fingerprint(encoder) != expected:
-        raise EmbeddingError(
-            f"{where} was made by encoder {expected}, but {run} is encoder {fingerprint(encoder)}. "
-            "Use the same run (--run), or start another index."
-        )
-    return encoder
+    return encoder_of(run, made={str(where): expected})

@@ -5,22 +5,23 @@ from typing import Annotated
 
 import typer
 
+from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.checks import LEVELS, check_choice, one_line_errors
+from cycleback.cli.options import Json, Level, Overwrite, Seed
 from cycleback.cli.output import print_json, print_next
-from cycleback.cli.progress import counter, progress_bars
 
 
 def synth(
     directory: Annotated[Path, typer.Argument(help="Folder to make.")],
     videos: Annotated[int, typer.Option(help="How many videos.", min=1)] = 30,
-    seed: Annotated[int, typer.Option(help="Same seed, same videos.", min=0)] = 0,
-    level: Annotated[str, typer.Option(help="easy (the demo) or hard (the benchmark).")] = "easy",
+    seed: Seed = 0,
+    level: Level = "easy",
     size: Annotated[int, typer.Option(help="Pixels a side.")] = 112,
     anomalies: Annotated[
         int, typer.Option(help="How many of them go wrong (spill, missed glass, hand withdraws).")
     ] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Render videos of someone pouring a drink, with key events, sound and anomalies.
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from cycleback.cli.bars import counter, progress_bars, training_bar
+from cycleback.cli.options import Device, Json
 from cycleback.cli.output import print_json, print_next
-from cycleback.cli.progress import counter, progress_bars, training_bar
 
 
 def train(
@@ -16,16 +17,12 @@ def train(
     ],
     overrides: Annotated[list[str] | None, typer.Argument(help="Settings, as section.key=value.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Run folder to make.")] = Path("runs/run"),
-    recipe: Annotated[
-        str | None, typer.Option(help="Name of a recipe, or a TOML file of your own; see docs/recipes.md.")
-    ] = None,
+    recipe: Annotated[str | None, typer.Option(help="Name of a recipe, or a TOML file of your own.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in the output folder.")
     ] = False,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda, cuda:1 … (default: a GPU where there is one).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    device: Device = None,
+    as_json: Json = False,
 ) -> None:
     """Learn to align the videos of a folder, without labels.
 
@@ -33,10 +30,12 @@ def train(
 
     On several GPUs: torchrun --nproc-per-node 8 --no-python cycleback train golf/ -o runs/golf
     """
+    from cycleback.files import check_output
     from cycleback.recipe import load_recipe
     from cycleback.runs import Watcher, saved_recipe
     from cycleback.runs import train as train_run
 
+    check_output(output, overwrite=True)
     settings = saved_recipe(output) if resume else load_recipe(recipe, overrides or [])
     total = settings.optimizer.num_updates
     with progress_bars() as bars:

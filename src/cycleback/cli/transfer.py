@@ -5,13 +5,8 @@ import typer
 from cycleback.cli.transfer_labels import labels
 from cycleback.cli.transfer_sound import sound
 
-transfer = typer.Typer(help="Carry labels or sound of one video over to others.", no_args_is_help=True)
-
-
-@transfer.callback()
-def options() -> None:
-    """Carry labels or sound of one video over to others."""
-
-
+transfer = typer.Typer(
+    name="transfer", help="Carry labels or sound over to other videos.", no_args_is_help=True
+)
 for command in (labels, sound):
     transfer.command()(command)

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cycleback.cli.checks import METHODS, check_choice, check_free
-from cycleback.cli.inputs import embedded
+from cycleback.cli.checks import METHODS, check_choice
+from cycleback.cli.inputs import PRETRAINED, embedded
+from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
 from cycleback.cli.output import console, print_json, print_next
-from cycleback.errors import DataError, EmbeddingError
+from cycleback.errors import DataError
 
 if TYPE_CHECKING:
     from cycleback.annotations import Annotation
     from cycleback.applications.label_transfer import TransferredLabels
-    from cycleback.embeddings import EmbeddingSet
 
 FORMATS = "csv, json, elan, label-studio, via, boris, boris-events, labelu, activitynet or frames"
 SHOWN_ROWS, SHOWN_NEXT = 20, 5
@@ -21,14 +21,15 @@ SHOWN_ROWS, SHOWN_NEXT = 20, 5
 
 def labels(
     given: Annotated[Path, typer.Argument(metavar="LABELS", help="Labels of one or a few of the videos.")],
-    videos: Annotated[
-        list[str] | None, typer.Argument(help="Videos or one folder; names in the set.")
-    ] = None,
-    run: Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")] = "pretrained",
-    embeddings: Annotated[Path | None, typer.Option(help="Embedding set that holds the videos.")] = None,
-    method: Annotated[str, typer.Option(help="dtw or nearest.")] = "dtw",
+    videos: Videos = None,
+    run: Run = PRETRAINED,
+    embeddings: Embeddings = None,
+    method: Method = "dtw",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; a folder for elan and frames.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="File to write; for elan and frames, a folder (default: LABELS-all)."
+        ),
     ] = None,
     to_format: Annotated[
         str | None,
@@ -37,8 +38,8 @@ def labels(
     from_format: Annotated[
         str | None, typer.Option("--from", help="Format of LABELS, where its content does not tell.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing labels.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Carry key events and segments of a few videos over to all, with a confidence for each.
 
@@ -46,18 +47,16 @@ def labels(
     """
     from cycleback.annotations import read_annotations, write_annotations
     from cycleback.annotations.registry import format_named
-    from cycleback.applications.label_files import labels_in_frames
-    from cycleback.applications.label_transfer import transfer_labels
+    from cycleback.applications import labels_in_frames, transfer_labels
+    from cycleback.files import check_output
 
     check_choice("alignment method", method, METHODS)
     chosen = format_named(to_format or _format_of(output))
     ending = "" if chosen.one_video else chosen.suffixes[0]
     output = output or Path(f"{given.stem}-all{ending}")
-    check_free(output, overwrite=overwrite)
+    check_output(output, overwrite=overwrite)
     known = read_annotations(given, format=from_format)
-    found = embedded(videos or [], run=run, embeddings=embeddings)
-    if embeddings is not None and run != "pretrained":
-        _check_encoder(found, run)
+    found = embedded(videos, run=run, embeddings=embeddings)
     events, segments = labels_in_frames(known, found)
     result = transfer_labels(found, events, segments=segments, method=method)  # type: ignore[arg-type]
     _check_found(result)
@@ -75,17 +74,6 @@ def _format_of(output: Path | None) -> str:
 
     suffix = "" if output is None else output.suffix.lower()
     return next((each.name for each in FORMATS.values() if suffix in each.suffixes), "csv")
-
-
-def _check_encoder(found: "EmbeddingSet", run: str) -> None:
-    """Refuse embeddings that were not made by the run that is named beside them."""
-    from cycleback.models import fingerprint
-    from cycleback.runs import load_encoder
-
-    if found.encoder is not None and found.encoder != fingerprint(load_encoder(run)):
-        raise EmbeddingError(
-            f"the embeddings were not made by {run}, but by another encoder. Leave --run out, or embed again."
-        )
 
 
 def _check_found(result: "TransferredLabels") -> None:

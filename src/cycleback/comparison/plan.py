@@ -12,9 +12,10 @@ from cycleback import __version__
 from cycleback.comparison.methods import DEFAULT, Method, method_recipe, parse_methods
 from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
 from cycleback.data.digest import record_digest
-from cycleback.errors import ConfigError, DataError
+from cycleback.errors import ConfigError, DataError, one_of
 from cycleback.evaluation.protocol import PROTOCOLS
 from cycleback.recipe import Recipe, recipe_toml
+from cycleback.runs.folder import records_of_action
 
 TRAIN, HELD_OUT = "train", "val"
 
@@ -98,7 +99,7 @@ def make_plan(
 ) -> Plan:
     """Read the data set and every setting; the recipe is `fast`, or `poses` for sequences, unless named."""
     if protocol not in PROTOCOLS:
-        raise ConfigError(f"no protocol {protocol!r}: expected {' or '.join(PROTOCOLS)}")
+        raise ConfigError(f"no protocol {protocol!r}: expected {one_of(PROTOCOLS)}")
     wanted = parse_methods(methods)
     found = read_dataset(directory)
     name = recipe or ("poses" if all(record.kind == "sequence" for record in found) else "fast")
@@ -126,11 +127,7 @@ def make_plan(
 
 def _split(dataset: Dataset, recipe: Recipe, seed: int) -> Dataset:
     """The data set with a split of its own: given, or drawn as a run of this recipe would draw it."""
-    action = recipe.data.action
-    records = tuple(record for record in dataset if action in ("", record.action))
-    if not records:
-        known = ", ".join(name for name in dataset.actions if name) or "none"
-        raise DataError(f"{dataset.root} has no video of data.action {action!r} (actions: {known})")
+    records = records_of_action(dataset, recipe.data.action)
     if not dataset.given_split:
         records = split_dataset(records, recipe.data.held_out, seed)
     splits = {record.split for record in records}

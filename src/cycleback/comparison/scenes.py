@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from cycleback.applications.plots import shared_events, similarity_picture
 from cycleback.comparison.examples import Example, choose_videos, find_example, strips_html
 from cycleback.comparison.folder import read_json
-from cycleback.comparison.pictures import map_picture, similarity_picture
+from cycleback.comparison.pictures import map_picture
 from cycleback.comparison.plan import Plan
 from cycleback.comparison.rows import Place, load_row_encoder, untrained_encoder
 from cycleback.comparison.snapshots import load_snapshots
@@ -55,7 +56,8 @@ def draw_scenes(plan: Plan, place: Place, best: str) -> Scenes:
         snapshots=list(stages) if -1 not in stages else [],
         similarity=similarity_picture(
             {_stage_title(step): (found[pair[0]], found[pair[1]]) for step, found in stages.items()},
-            events=_shared_events(sets[best], pair),
+            events=shared_events(*(sets[best].events(name) for name in pair)),
+            size=(3.0 * len(stages), 2.8),  # inches
         ),
         frame_map=map_picture(maps, same, thumbs),
         example=example,
@@ -90,12 +92,6 @@ def _stage_title(step: int) -> str:
         if step == 0
         else f"after {step} update{'s' * (step > 1)}"
     )
-
-
-def _shared_events(videos: EmbeddingSet, pair: tuple[str, str]) -> tuple[list[int], list[int]]:
-    a, b = (videos.events(name) for name in pair)
-    shared = [event for event in a if event in b]
-    return [a[event] for event in shared], [b[event] for event in shared]
 
 
 def _thumbnails(plan: Plan, place: Place) -> Thumbnails:

@@ -2,12 +2,11 @@
 
 import csv
 import io
-import os
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from cycleback.errors import DataError, OutputExistsError
+from cycleback.errors import DataError
+from cycleback.files import write_text
 
 DELIMITERS = ",;\t"  # a spreadsheet saves "csv" with semicolons in half of Europe
 
@@ -56,18 +55,9 @@ def _read_text(path: Path) -> str:
 def write_table(
     path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]], *, overwrite: bool = False
 ) -> Path:
-    """Write a table; the file appears complete or not at all."""
-    if path.exists() and not overwrite:
-        raise OutputExistsError(f"{path} exists. Choose another name, or overwrite it.")
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(rows)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    """Write a table, whole or not at all."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return write_text(path, text.getvalue(), overwrite=overwrite)

@@ -8,7 +8,7 @@ from string import Template
 from typing import Any
 
 from cycleback.applications import own_pace, paths_of, reference_pace, write_synced
-from cycleback.applications.plots import similarity_picture, tsne_picture
+from cycleback.applications.plots import shared_events, similarity_picture, tsne_picture
 from cycleback.embeddings import EmbeddingSet
 
 COLUMNS = {
@@ -63,9 +63,7 @@ def draw_similarity(sets: Mapping[str, EmbeddingSet], a: str, b: str) -> bytes:
         "before: frozen ImageNet features": (frozen[a], frozen[b]),
         "after: learned without labels": (trained[a], trained[b]),
     }
-    shared = [event for event in trained.events(a) if event in trained.events(b)]
-    events = tuple([trained.events(name)[event] for event in shared] for name in (a, b))
-    return similarity_picture(panels, events=(events[0], events[1]))
+    return similarity_picture(panels, events=shared_events(trained.events(a), trained.events(b)))
 
 
 def draw_map(sets: Mapping[str, EmbeddingSet]) -> bytes:

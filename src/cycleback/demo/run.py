@@ -137,17 +137,17 @@ def _with_split(folder: Path, *, held_out: float) -> Dataset:
 def _fresh(out: Path, *, overwrite: bool) -> Path:
     if out.exists() and any(out.iterdir()):
         if not overwrite:
-            raise OutputExistsError(f"{out} exists. Add --overwrite, or give another folder with --out.")
+            raise OutputExistsError(f"{out} exists. Add --overwrite, or give another folder with -o.")
         foreign = sorted(path.name for path in out.iterdir() if not _is_ours(path.name))
         if foreign:
             raise OutputExistsError(
-                f"{out} holds {foreign[0]!r}, which no demo made. Give another folder with --out."
+                f"{out} holds {foreign[0]!r}, which no demo made. Give another folder with -o."
             )
         shutil.rmtree(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot make {out}: {error.strerror}. Give another folder with --out.") from None
+        raise UserError(f"cannot make {out}: {error.strerror}. Give another folder with -o.") from None
     return out
 
 

@@ -31,7 +31,7 @@ def check_no_overlap(
         rest = f", and {len(found) - 1} more held-out videos too" if len(found) > 1 else ""
         raise EmbeddingError(
             f"held-out video {first.held_out!r} is also trained on ({first.train!r}: {first.reason}{rest}). "
-            "Take them out of one side, or allow the overlap and do not call the result held-out."
+            "Take them out of one side, or add --allow-overlap and do not call the result held-out."
         )
 
 

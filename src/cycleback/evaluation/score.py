@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.errors import EmbeddingError
 from cycleback.evaluation.action import ActionScorer, Findings
 from cycleback.evaluation.bootstrap import RESAMPLES, interval
@@ -92,6 +92,4 @@ def _check_same_encoder(train: EmbeddingSet | None, held_out: EmbeddingSet) -> N
         return
     if train.size != held_out.size:
         raise EmbeddingError(f"training embeddings have size {train.size}, held-out ones {held_out.size}")
-    if None not in (train.encoder, held_out.encoder) and train.encoder != held_out.encoder:
-        names = f"{train.encoder} and {held_out.encoder}"
-        raise EmbeddingError(f"the two sets were made by different encoders, {names}. Embed both with one.")
+    check_same_encoder({"training videos": train.encoder, "held-out videos": held_out.encoder})

@@ -69,17 +69,22 @@ def _complete(recipe: Recipe, dataset: Dataset) -> Recipe:
 
 def _split(recipe: Recipe, dataset: Dataset) -> dict[str, list[str]]:
     """Names of the videos to learn from and to hold out; fixed when the run begins and kept with it."""
-    action = recipe.data.action
-    records = [record for record in dataset.records if action in ("", record.action)]
-    if not records:
-        known = ", ".join(name for name in dataset.actions if name) or "none"
-        raise DataError(f"{dataset.root} has no video of data.action {action!r} (actions: {known})")
+    records = records_of_action(dataset, recipe.data.action)
     if not dataset.given_split:
-        records = list(split_dataset(tuple(records), recipe.data.held_out, recipe.run.seed))
+        records = split_dataset(records, recipe.data.held_out, recipe.run.seed)
     return {
         "train": [record.name for record in records if record.split == "train"],
         "held_out": [record.name for record in records if record.split == "val"],
     }
+
+
+def records_of_action(dataset: Dataset, action: str) -> tuple[VideoRecord, ...]:
+    """The videos of an action; all of them for ""."""
+    records = tuple(record for record in dataset if action in ("", record.action))
+    if not records:
+        known = ", ".join(name for name in dataset.actions if name) or "none"
+        raise DataError(f"{dataset.root} has no video of data.action {action!r} (actions: {known})")
+    return records
 
 
 def saved_recipe(folder: Path) -> Recipe:

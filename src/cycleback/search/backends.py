@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cycleback.errors import UserError, require
+from cycleback.errors import UserError, one_of, require
 from cycleback.files import whole_file
 from cycleback.search.corpus import Corpus, Floats, Rows, blocks
 from cycleback.search.hits import Backend
@@ -36,7 +36,7 @@ def open_backend(name: str, index: SearchIndex) -> Backend | None:
         return FaissBackend(index)
     if name == "lancedb":
         return LanceBackend(index)
-    raise UserError(f"no search backend {name!r}: expected {', '.join(BACKENDS)}")
+    raise UserError(f"no search backend {name!r}: expected {one_of(BACKENDS)}")
 
 
 class FaissBackend:

@@ -27,7 +27,6 @@ def write_clips(
     paths = [folder / _file_name(place, hit) for place, hit in enumerate(hits, start=1)]
     for path, hit in zip(paths, hits, strict=True):
         _check(path, hit, overwrite=overwrite)
-    folder.mkdir(parents=True, exist_ok=True)
     return [
         _write_clip(path, hit, seconds=seconds, overwrite=overwrite)
         for path, hit in zip(paths, hits, strict=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cycleback.data import VideoRecord
 from cycleback.data.digest import record_digest
-from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.index import guess
 from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError
 from cycleback.search.index import content_of, is_index
@@ -106,12 +106,11 @@ def remove_videos(folder: Path | str, names: Sequence[str]) -> int:
 
 
 def _check_encoder(folder: Path, before: Manifest, embeddings: EmbeddingSet) -> None:
-    if (before.encoder, before.size) != (embeddings.encoder, embeddings.size):
-        made = f"{folder} was made by encoder {before.encoder} (D={before.size}, run {before.run})"
-        raise EmbeddingError(
-            f"{made}, these embeddings by {embeddings.encoder} (D={embeddings.size}). "
-            "Use the same run, or start another index."
-        )
+    made = {
+        str(folder): (before.encoder, before.size),
+        "the new videos": (embeddings.encoder, embeddings.size),
+    }
+    check_same_encoder({what: f"{encoder} (D={size})" for what, (encoder, size) in made.items()})
 
 
 def _indexed(embeddings: EmbeddingSet, name: str, shard: str) -> IndexedVideo:

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cycleback.embeddings import check_same_encoder
 from cycleback.errors import EmbeddingError
 from cycleback.search.corpus import Corpus, Floats, Rows
 from cycleback.search.exact import nearest_spans, squared_distances_to
@@ -116,11 +117,7 @@ def _check(corpus: Corpus, query: Query, *, k: int, per_video: int, apart: float
         raise ValueError(
             f"expected k >= 1, per_video >= 1 and apart >= 0 seconds, got {k}, {per_video} and {apart}"
         )
-    if query.encoder != corpus.encoder:
-        raise EmbeddingError(
-            f"the query was embedded by encoder {query.encoder}, the videos by {corpus.encoder}. "
-            "Embed it with the same run."
-        )
+    check_same_encoder({"the query": query.encoder, "the videos": corpus.encoder})
     if query.vector.shape != (corpus.size,):
         raise EmbeddingError(
             f"the query has {query.vector.shape} numbers, the frames have ({corpus.size},). "

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.data.image_folder import image_paths, read_image
-from cycleback.data.names import IMAGE_SUFFIXES, SEQUENCE_SUFFIX
+from cycleback.data.names import SEQUENCE_SUFFIX
 from cycleback.errors import DataError
-from cycleback.files import write_bytes
+from cycleback.files import check_output, write_bytes
 from cycleback.search.hits import Hit
 from cycleback.search.query import Query
 from cycleback.video import fit_cell, read_frames, tile
 
 Picture = NDArray[np.uint8]
+SHEET_SUFFIXES = (".png", ".jpg", ".jpeg")
 HEIGHT = 240
 BORDER = 6
 BORDER_COLOUR = (92, 190, 255)
@@ -27,11 +28,11 @@ def write_sheet(path: Path | str, query: Query, hits: Sequence[Hit], *, overwrit
     """Write the sheet as an image file, .png or .jpg."""
     from PIL import Image
 
-    path = Path(path)
-    if path.suffix.lower() not in IMAGE_SUFFIXES:
-        raise DataError(f"cannot write a sheet to {path.name!r}: expected a name ending in .png or .jpg")
+    path = check_output(path, overwrite=overwrite, suffixes=SHEET_SUFFIXES)
     stream = io.BytesIO()
-    Image.fromarray(contact_sheet(query, hits)).save(stream, "PNG" if path.suffix == ".png" else "JPEG")
+    Image.fromarray(contact_sheet(query, hits)).save(
+        stream, "PNG" if path.suffix.lower() == ".png" else "JPEG"
+    )
     return write_bytes(path, stream.getvalue(), overwrite=overwrite)
 
 

@@ -123,9 +123,12 @@ def _new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     if target.exists() and not target.is_dir():
         raise DataError(f"{target} is a file; give a folder to write the videos into")
     if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise OutputExistsError(f"{target} is not empty; choose another folder or allow overwriting")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+        raise OutputExistsError(f"{target} is not empty. Add --overwrite, or give another folder.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    except OSError as error:
+        raise DataError(f"cannot make {target}: {error.strerror}. Give another folder.") from error
     try:
         yield partial
         partial.chmod(0o755)  # mkdtemp makes it private

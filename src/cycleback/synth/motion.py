@@ -51,7 +51,8 @@ def build_motion(scene: Scene, timeline: Timeline, mishap: Mishap | None = None)
     flow, head, tail = stream_motion(frames, timeline)
     poured = _poured(frames, timeline)
     astray, shift = _astray(frames, mishap, fps=timeline.fps, glass=scene.glass)
-    landed = _landed(poured, astray)
+    steps = np.diff(poured, prepend=0.0)
+    landed, spilt = np.cumsum(steps * (1 - astray)), np.cumsum(steps * astray)  # each can be exactly 0
     liquid = scene.liquid
     volume = liquid.bottle_start + (liquid.bottle_end - liquid.bottle_start) * poured
     base_x, base_y, tilt = bottle_motion(frames, scene, timeline, volume=volume, flow=flow, shift=shift)
@@ -67,7 +68,7 @@ def build_motion(scene: Scene, timeline: Timeline, mishap: Mishap | None = None)
         head=head,
         tail=tail,
         astray=astray * (flow > 0),
-        puddle=np.maximum.accumulate(poured - landed),
+        puddle=spilt,
     )
 
 
@@ -130,12 +131,6 @@ def _astray(frames: Array, mishap: Mishap | None, *, fps: float, glass: Containe
     )
     distance = glass.radius + 0.07
     return np.where(inside, 1.0, 0.0), moved * mishap.side * distance
-
-
-def _landed(poured: Array, astray: Array) -> Array:
-    """Share of the pour that is in the glass."""
-    steps = np.diff(poured, prepend=0.0) * (1 - astray)
-    return np.cumsum(steps)
 
 
 def bottle_motion(

@@ -78,12 +78,10 @@ def _checked_target(path: Path, *, overwrite: bool) -> Path:
     if path.suffix.lower() not in WRITE_SUFFIXES:
         supported = " ".join(WRITE_SUFFIXES)
         raise VideoError(f"cannot write {path}: suffix {path.suffix!r} is not one of {supported}")
-    if not path.parent.is_dir():
-        raise VideoError(f"cannot write {path}: folder {path.parent} does not exist; create it first")
     if path.is_dir():
         raise VideoError(f"cannot write {path}: it is a folder")
     if path.exists() and not overwrite:
-        raise OutputExistsError(f"{path} exists; choose another name or allow overwriting")
+        raise OutputExistsError(f"{path} exists. Add --overwrite, or give another name with -o.")
     return path
 
 
@@ -96,6 +94,7 @@ def _atomic(target: Path) -> Iterator[Any]:
     options = {} if suffix == ".mkv" else {"movflags": "+faststart"}
     try:
         with _av_errors(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
             container = av.open(str(partial), "w", options=options)
         try:
             yield container
@@ -106,7 +105,8 @@ def _atomic(target: Path) -> Iterator[Any]:
         with _av_errors(target):
             os.replace(partial, target)
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder itself may be what failed
+            partial.unlink()
 
 
 def _even_images(

@@ -13,7 +13,7 @@ from cycleback.applications.plots.evolution import evolution_picture
 from cycleback.applications.plots.figure import FORMATS, PHASE_COLOURS
 from cycleback.applications.plots.map import map_picture, tsne_picture
 from cycleback.applications.plots.progress import progress_curves, progress_picture
-from cycleback.applications.plots.similarity import similarity_picture
+from cycleback.applications.plots.similarity import shared_events, similarity_picture
 
 __all__ = [
     "FORMATS",
@@ -22,6 +22,7 @@ __all__ = [
     "map_picture",
     "progress_curves",
     "progress_picture",
+    "shared_events",
     "similarity_picture",
     "tsne_picture",
 ]

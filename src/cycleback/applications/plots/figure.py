@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cycleback.errors import UserError, require
+from cycleback.errors import UserError, one_of, require
 
 FORMATS = ("png", "svg", "pdf")
 PHASE_COLOURS = (
@@ -71,7 +71,7 @@ def new_figure(
 def image_bytes(figure: Any, format: str) -> bytes:
     """The figure as "png", "svg" or "pdf"; the same figure gives the same bytes."""
     if format not in FORMATS:
-        raise UserError(f"no picture format {format!r}: expected {', '.join(FORMATS)}")
+        raise UserError(f"no picture format {format!r}: expected {one_of(FORMATS)}")
     buffer = io.BytesIO()
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(format)
     figure.savefig(buffer, format=format, metadata=undated)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cycleback.applications.plots.figure import PHASE_COLOURS, TIME_COLOURS, image_bytes, new_figure
 from cycleback.applications.plots.thumbnails import draw_thumbnails, spread_out
-from cycleback.errors import UserError, require
+from cycleback.errors import UserError, one_of, require
 
 Embeddings = NDArray[np.float32]
 Phases = NDArray[np.int64]
@@ -52,11 +52,11 @@ def map_picture(
             axis.plot(*line.T, color="#888888", alpha=0.35, linewidth=0.8, zorder=1)
         if by_phase and phases is not None:
             labels = np.array([phases[name][frame] for name, frame in frames])
-            colours = _dots_by_phase(axis, points, labels, phase_names)
+            colours = dots_by_phase(axis, points, labels, phase_names)
             figure.legend(markerscale=2.5, loc="outside lower center", ncols=3, columnspacing=1.4)
         else:
             shares = np.array([frame / max(1, len(videos[name]) - 1) for name, frame in frames])
-            colours = _dots_by_time(figure, axis, points, shares)
+            colours = dots_by_time(figure, axis, points, shares)
         axis.set(xticks=[], yticks=[])
         axis.spines[:].set_visible(False)
         if thumbnail is not None:
@@ -89,7 +89,7 @@ def tsne_picture(
             ends = np.cumsum([len(video[::stride]) for video in videos])[:-1]
             for line in np.split(points, ends):
                 axis.plot(*line.T, color="#00000022", linewidth=0.6, zorder=1)
-            _dots_by_phase(axis, points, labels, phase_names)
+            dots_by_phase(axis, points, labels, phase_names)
             axis.set(title=title, xticks=[], yticks=[])
         axes[-1].legend(markerscale=2.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return image_bytes(figure, format)
@@ -98,7 +98,7 @@ def tsne_picture(
 def project(rows: Embeddings, *, by: str = "tsne", seed: int = 0) -> NDArray[np.float64]:
     """Embeddings (P, D) as points (P, 2)."""
     if by not in WAYS:
-        raise UserError(f"no map by {by!r}: expected {' or '.join(WAYS)}")
+        raise UserError(f"no map by {by!r}: expected {one_of(WAYS)}")
     if by == "tsne" and len(rows) >= LEAST_TSNE and np.ptp(rows, axis=0).any():
         manifold = require("sklearn.manifold", extra="plot", purpose="a t-SNE picture")
         perplexity = float(min(30, max(2, (len(rows) - 1) // 3)))
@@ -111,7 +111,7 @@ def project(rows: Embeddings, *, by: str = "tsne", seed: int = 0) -> NDArray[np.
     return points
 
 
-def _dots_by_phase(
+def dots_by_phase(
     axis: Any,
     points: NDArray[np.float64],
     labels: Phases,
@@ -128,7 +128,7 @@ def _phase_colour(phase: int) -> str:
     return PHASE_COLOURS[phase % len(PHASE_COLOURS)]
 
 
-def _dots_by_time(
+def dots_by_time(
     figure: Any, axis: Any, points: NDArray[np.float64], shares: NDArray[np.float64]
 ) -> list[Any]:
     """A dot a point (P, 2) in the colour of its share of the video, and a colour bar; returns the colours."""

@@ -19,16 +19,19 @@ RINGS: dict[str, Any] = {"s": 70, "facecolors": "none", "edgecolors": "#EE6677",
 def similarity_picture(
     panels: Mapping[str, tuple[Embeddings, Embeddings]],
     *,
+    path: NDArray[np.int64] | None = None,
     events: tuple[Sequence[int], Sequence[int]] | None = None,
     names: tuple[str, str] = ("A", "B"),
     columns: int | None = None,
     size: tuple[float, float] | None = None,
     format: str = "png",
 ) -> bytes:
-    """One matrix a panel: how near each frame of A (rows) is to each frame of B; the line is the alignment.
+    """One matrix a panel: how near each frame of A (rows) is to each frame of B, and their alignment.
 
     Args:
         panels: title -> embeddings (T, D) of A and (S, D) of B.
+        path: (L, 2), frames of A and B that go together: a line, or dots where it runs back. Default: the
+            path of plain dtw.
         events: true frames of the key events in A and in B, drawn as rings the line should pass through.
         names: of A and B.
         columns: matrices a row.
@@ -37,7 +40,7 @@ def similarity_picture(
     """
     with new_figure(len(panels), size=size, columns=columns) as (figure, axes):
         for axis, (title, (a, b)) in zip(axes, panels.items(), strict=True):
-            image = _draw(axis, a, b)
+            image = _draw(axis, a, b, path)
             if events is not None:
                 axis.scatter(events[1], events[0], **RINGS)
             axis.set(title=title, xlabel=f"frame of {names[1]}", ylabel=f"frame of {names[0]}")
@@ -47,14 +50,23 @@ def similarity_picture(
         return image_bytes(figure, format)
 
 
-def _draw(axis: Any, a: Embeddings, b: Embeddings) -> Any:
+def shared_events(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[list[int], list[int]]:
+    """Frames of the key events that both A and B have, as `similarity_picture` takes them."""
+    shared = [event for event in a if event in b]
+    return [a[event] for event in shared], [b[event] for event in shared]
+
+
+def _draw(axis: Any, a: Embeddings, b: Embeddings, path: NDArray[np.int64] | None) -> Any:
     """The matrix of one pair and its alignment."""
     distances = squared_distances(a, b)  # (T, S)
     typical = float(np.median(distances))
     similarity = np.exp(-distances / typical) if typical > 0 else np.ones_like(distances)
     image = axis.imshow(similarity, cmap="cividis", aspect="auto", interpolation="nearest", vmin=0, vmax=1)
-    path = dtw_path(distances)
-    axis.plot(path[:, 1], path[:, 0], color="black", linewidth=3.2, alpha=0.35, solid_capstyle="round")
-    axis.plot(path[:, 1], path[:, 0], color="white", linewidth=1.6, solid_capstyle="round")
+    rows, columns = (dtw_path(distances) if path is None else path).T
+    if (np.diff(rows) >= 0).all() and (np.diff(columns) >= 0).all():
+        axis.plot(columns, rows, color="black", linewidth=3.2, alpha=0.35, solid_capstyle="round")
+        axis.plot(columns, rows, color="white", linewidth=1.6, solid_capstyle="round")
+    else:
+        axis.scatter(columns, rows, s=9, color="white", edgecolor="black", linewidth=0.5)
     axis.set(xlim=(-0.5, len(b) - 0.5), ylim=(len(a) - 0.5, -0.5))
     return image

@@ -1,0 +1,139 @@
+"""What can be wrong with the input of any command: one line on stderr, exit code 2, nothing written."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycleback.embeddings import EmbeddingSet
+
+AND_OUTPUT = {
+    "align": "align {a} {b}",
+    "sync": "sync {a} {b}",
+    "transfer labels": "transfer labels {labels} {videos}",
+    "transfer sound": "transfer sound {a} {b}",
+    "anomalies": "anomalies {a} --good {videos}",
+    "progress": "progress {a} --reference {b}",
+    "plot map": "plot map {videos}",
+    "plot similarity": "plot similarity {a} {b}",
+    "plot progress": "plot progress {videos}",
+    "plot evolution": "plot evolution {run}",
+    "embed": "embed {videos}",
+}
+SUFFIXES = {"align": "csv", "transfer labels": "csv", "anomalies": "csv", "progress": "csv", "embed": "emb"}
+SUFFIXES |= {"sync": "mp4", "transfer sound": "mp4"}
+
+
+@pytest.fixture
+def fill(rendered: Path, run_folder: Path, tmp_path: Path):
+    """Words of a command line, with the paths of the tests in their places."""
+    (tmp_path / "labels.csv").write_text("video,event,frame\npouring_000,start,3\n")
+    (tmp_path / "file").write_text("mine")
+    names = {"a": rendered / "pouring_000.mp4", "b": rendered / "pouring_001.mp4", "videos": rendered}
+    names |= {"run": run_folder, "labels": tmp_path / "labels.csv", "tmp": tmp_path}
+    return lambda text: [word.format(**names) for word in text.split()]
+
+
+def refused(result, message: str, folder: Path) -> None:
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert [line for line in result.err.splitlines() if line.startswith("error: ")] == [
+        result.err.splitlines()[-1]
+    ]
+    assert (folder / "file").read_text() == "mine"
+    assert not [path for path in folder.iterdir() if path.name not in ("file", "labels.csv")]
+
+
+@pytest.mark.parametrize("name", AND_OUTPUT)
+def test_an_output_that_exists_is_kept(command, fill, tmp_path: Path, name: str) -> None:
+    taken = tmp_path / f"taken.{SUFFIXES.get(name, 'png')}"
+    taken.write_text("mine")
+    result = command(*fill(AND_OUTPUT[name]), "-o", taken)
+    assert result.err == f"error: {taken} exists. Add --overwrite, or give another name with -o.\n"
+    assert (result.code, taken.read_text()) == (2, "mine")
+
+
+@pytest.mark.parametrize("name", [*AND_OUTPUT, "compare", "synth", "search add", "train", "demo"])
+def test_an_output_below_a_file_is_refused_before_any_work(command, fill, tmp_path: Path, name: str) -> None:
+    others = {"compare": "compare --data {videos}", "train": "train {videos}", "demo": "demo"}
+    place = [tmp_path / "file" / "sub" / f"x.{SUFFIXES.get(name, 'png')}"]
+    if name in ("synth", "search add"):
+        result = command(*name.split(), *place, *([] if name == "synth" else fill("{videos}")))
+    else:
+        result = command(*fill((AND_OUTPUT | others)[name]), "-o", *place)
+    refused(result, str(place[0]), tmp_path)
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "align {a} {b} -o {tmp}/t.csv --picture {tmp}/file/p.png",
+        "progress {a} --reference {b} -o {tmp}/t.csv --picture {tmp}/file/p.png",
+        "anomalies {a} --good {videos} -o {tmp}/t.csv --picture {tmp}/file/p.png",
+        "search query {videos} pouring_000@1 --sheet {tmp}/file/p.png",
+        "search query {videos} pouring_000@1 --clips {tmp}/file/sub",
+        "sync {a} {b} --edits {tmp}/file/e.csv",
+        "evaluate {run} --data {videos} --markdown {tmp}/file/t.md",
+    ],
+)
+def test_so_is_any_other_file_below_a_file(command, fill, tmp_path: Path, words: str) -> None:
+    refused(command(*fill(words)), "file is a file, not a folder", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "align x y --embeddings {tmp}/set --run {run}",
+        "sync --embeddings {tmp}/set --run {run}",
+        "plot map --embeddings {tmp}/set --run {run}",
+        "transfer sound x y --embeddings {tmp}/set --run {run}",
+    ],
+)
+def test_embeddings_of_another_run_are_refused(
+    command, fill, tmp_path: Path, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arrays = {"x": np.eye(3), "y": np.eye(3)}
+    EmbeddingSet.from_arrays(arrays, encoder="other").save(tmp_path / "set")
+    result = command(*fill(words))
+    assert result.code == 2
+    assert result.err.startswith(
+        f"error: different encoders cannot be compared: {tmp_path / 'set'} by other, "
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "labels.csv", "set"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "align golf/a tennis/b",
+        "align golf/a golf/c tennis/b",
+        "sync",
+        "transfer sound golf/a tennis/b",
+        "anomalies golf/a --good {tmp}/set",
+        "progress tennis/b --reference golf/a",
+        "plot similarity golf/a tennis/b",
+        "plot progress",
+    ],
+)
+def test_videos_of_another_action_are_refused(
+    command, fill, tmp_path: Path, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ("golf/a", "golf/c", "tennis/b")
+    actions = {name: name.split("/")[0] for name in names}
+    EmbeddingSet.from_arrays({name: np.eye(3) for name in names}, actions=actions).save(tmp_path / "set")
+    result = command(*fill(f"{words} --embeddings {{tmp}}/set"))
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert "shows 'golf'" in result.err and "tennis/b shows 'tennis'" in result.err
+    assert ": give videos of one and the same action" in result.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "labels.csv", "set"]
+
+
+def test_a_folder_of_several_actions_is_not_played_in_sync(command, rendered: Path, tmp_path: Path) -> None:
+    for action, number in (("golf", 0), ("tennis", 1)):
+        (tmp_path / "videos" / action).mkdir(parents=True)
+        (tmp_path / "videos" / action / "a.mp4").symlink_to(rendered / f"pouring_00{number}.mp4")
+    result = command("sync", tmp_path / "videos", "-o", tmp_path / "x.mp4")
+    assert result.err == f"error: {tmp_path / 'videos'} holds golf, tennis: name the folder of one action\n"
