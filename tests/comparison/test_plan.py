@@ -51,3 +51,15 @@ def test_a_video_on_both_sides_is_refused_before_any_learning(poses: Path, tmp_p
     (data / "splits.csv").write_text("\n".join(["video,split", *rows, "copy,train"]))
     with pytest.raises(DataError, match=r"'clip_0' \(val\) is the same file as the training video 'copy'"):
         make_plan(data, methods=["tcc"])
+
+
+def test_a_person_on_both_sides_is_refused_unless_it_is_allowed(poses: Path, tmp_path: Path) -> None:
+    poses = shutil.copytree(poses, tmp_path / "data")
+    names = [path.stem for path in sorted(poses.glob("*.npz"))]
+    split = [f"{name},{'val' if i < 2 else 'train'}" for i, name in enumerate(names)]
+    (poses / "splits.csv").write_text("\n".join(["video,split", *split]))
+    (poses / "people.csv").write_text(f"video,person\n{names[0]},Ann\n{names[-1]},Ann\n")
+    message = rf"'{names[0]}' \(val\) shows Ann, as does the training video '{names[-1]}'"
+    with pytest.raises(DataError, match=message):
+        make_plan(poses, methods=["tcc"])
+    assert make_plan(poses, methods=["tcc"], allow_overlap=True).dataset.persons[names[0]] == "Ann"

@@ -3,7 +3,7 @@ import pytest
 from cycleback.data import digest
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError, UserError
-from cycleback.evaluation import check_no_overlap, find_overlap
+from cycleback.evaluation import find_overlap, refuse_overlap
 from cycleback.evaluation.overlap import Overlap
 
 
@@ -24,7 +24,7 @@ def make(tmp_path):
 
 def test_sets_with_nothing_in_common_pass(make):
     train, held_out = make("t", {"a": b"one", "b": None}), make("h", {"c": b"two", "d": None})
-    check_no_overlap(train, held_out, persons={"a": "p1", "c": "p2"})
+    refuse_overlap(find_overlap(train, held_out, persons={"a": "p1", "c": "p2"}))
 
 
 def test_the_same_name_is_an_overlap(make):
@@ -40,7 +40,7 @@ def test_a_copy_under_another_name_is_an_overlap(make):
 def test_the_same_person_is_an_overlap(make):
     train, held_out = make("t", {"a": None, "b": None}), make("h", {"c": None, "d": None})
     found = find_overlap(train, held_out, persons={"b": "ann", "c": "ann", "d": "ben"})
-    assert found == [Overlap("b", "c", "the same person, ann")]
+    assert found == [Overlap("b", "c", "the same person, ann", is_person=True)]
 
 
 def test_the_error_names_the_first_pair_and_the_count(make):
@@ -48,7 +48,7 @@ def test_the_error_names_the_first_pair_and_the_count(make):
     held_out = make("h", {"b": None, "c": b"same"})
     message = r"'b' is also trained on \('b': the same name, and 1 more held-out videos too\)"
     with pytest.raises(EmbeddingError, match=message) as error:
-        check_no_overlap(train, held_out)
+        refuse_overlap(find_overlap(train, held_out))
     assert isinstance(error.value, UserError)
 
 

@@ -47,6 +47,7 @@ def test_every_number_comes_with_its_counts(make_set):
         "three_way_videos": 3, "event_matches": 18, "confidence_matches": 18,
         "retrieval_queries": held_out.num_frames, "labelled_videos": 3, "train_videos": 6,
         "labelled_train_videos": 6, "videos_in_both": 0,
+        "persons_in_both": 0,
     }  # fmt: skip
     assert list(report.phase_accuracy_by_fraction) == ["0.1", "0.5", "1.0"]
     assert report.phase_accuracy == report.phase_accuracy_by_fraction["1.0"]
@@ -213,6 +214,15 @@ def test_training_videos_among_the_held_out_are_refused_or_counted(make_set):
         evaluate(videos, videos.subset(["a", "b"]))
     report = evaluate(videos, videos.subset(["a", "b"]), allow_overlap=True, few_shot=False)
     assert report.counts["videos_in_both"] == 2
+
+
+def test_people_on_both_sides_are_refused_or_counted(make_set):
+    videos, persons = make_set("abcd"), {"a": "ann", "c": "ann", "d": "dan"}
+    train, held_out = videos.subset(["a", "b"]), videos.subset(["c", "d"])
+    with pytest.raises(EmbeddingError, match=r"'c' is also trained on \('a': the same person, ann"):
+        evaluate(train, held_out, persons=persons)
+    report = evaluate(train, held_out, persons=persons, allow_overlap=True, few_shot=False)
+    assert (report.counts["videos_in_both"], report.counts["persons_in_both"]) == (0, 1)
 
 
 def test_the_main_scores_have_intervals_that_hold_them(make_set):

@@ -46,6 +46,9 @@ def compare(
     no_perturb: Annotated[
         bool, typer.Option("--no-perturb", help="Leave out cropped, sped-up and delayed videos.")
     ] = False,
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Go on although videos or people are on both sides.")
+    ] = False,
     device: Device = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Train rows again that were trained with other settings.")
@@ -71,6 +74,7 @@ def compare(
                 seed=seed,
                 protocol=protocol,
                 perturb=not no_perturb,
+                allow_overlap=allow_overlap,
                 overwrite=overwrite,
                 device=device,
                 command=shlex.join(["cycleback", *sys.argv[1:]]),

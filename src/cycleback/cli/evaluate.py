@@ -32,7 +32,7 @@ def evaluate(
         bool, typer.Option("--no-few-shot", help="Leave out few-shot scores, which take longest.")
     ] = False,
     allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Evaluate although videos are on both sides.")
+        bool, typer.Option("--allow-overlap", help="Go on although videos or people are on both sides.")
     ] = False,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -42,6 +42,7 @@ def evaluate(
 
     Example: cycleback evaluate runs/golf --data golf/
     """
+    from cycleback.data import read_dataset
     from cycleback.evaluation import PROTOCOLS, time_only_embeddings, to_markdown
     from cycleback.evaluation import evaluate as evaluate_set
     from cycleback.files import check_output, write_text
@@ -50,6 +51,7 @@ def evaluate(
     if markdown is not None:
         check_output(markdown, overwrite=overwrite)
     seen, held_out = _embedded(source, data=data, train=train)
+    persons = None if data is None else read_dataset(data).persons
     blind = (time_only_embeddings(seen) if seen else None, time_only_embeddings(held_out))
     rows = {
         name: evaluate_set(
@@ -59,6 +61,7 @@ def evaluate(
             intervals=not no_intervals,
             few_shot=not no_few_shot,
             allow_overlap=allow_overlap,
+            persons=persons,
         )
         for name, sets in ((source.name, (seen, held_out)), ("time-only", blind))
     }

@@ -33,6 +33,7 @@ class Plan:
         seed: of the split, the training and the evaluation.
         perturb: whether held-out videos are also measured cropped, at other speeds and with a lead-in.
         videos: fingerprint of the videos, their labels and their split.
+        allow_overlap: whether videos or people may be both learned from and measured on.
         left_out: why methods that were asked for are not among the rows.
     """
 
@@ -45,6 +46,7 @@ class Plan:
     seed: int
     perturb: bool
     videos: str
+    allow_overlap: bool = False
     left_out: tuple[str, ...] = ()
 
     @property
@@ -96,6 +98,7 @@ def make_plan(
     seed: int = 0,
     protocol: str = "linear",
     perturb: bool = True,
+    allow_overlap: bool = False,
 ) -> Plan:
     """Read the data set and every setting; the recipe is `fast`, or `poses` for sequences, unless named."""
     if protocol not in PROTOCOLS:
@@ -108,7 +111,8 @@ def make_plan(
     kept = [m for m in wanted if not m.needs_labels or any(record.events for record in dataset.split(TRAIN))]
     _check_pairs(dataset.split(HELD_OUT))
     digests = {record.name: record_digest(record) for record in dataset}
-    _check_overlap(dataset, digests)
+    if not allow_overlap:
+        _check_overlap(dataset, digests)
     return Plan(
         dataset=dataset,
         methods=tuple(kept),
@@ -119,6 +123,7 @@ def make_plan(
         seed=seed,
         perturb=perturb,
         videos=_fingerprint(dataset.records, digests),
+        allow_overlap=allow_overlap,
         left_out=tuple(
             f"{m.title}: left out, no training video has key events." for m in wanted if m not in kept
         ),
@@ -151,14 +156,22 @@ def _check_pairs(held_out: Dataset) -> None:
 
 
 def _check_overlap(dataset: Dataset, digests: Mapping[str, str]) -> None:
-    """Refuse a video that is learned from under one name and measured under another, before any learning."""
-    seen = {digests[record.name]: record.name for record in dataset.split(TRAIN)}
+    """Refuse a video or a person that is both learned from and measured on, before any learning."""
+    files = {digests[record.name]: record.name for record in dataset.split(TRAIN)}
+    people = {record.person: record.name for record in dataset.split(TRAIN) if record.person}
     for record in dataset:
-        if record.split not in (TRAIN, None) and digests[record.name] in seen:
-            raise DataError(
-                f"{dataset.root}: {record.name!r} ({record.split}) is the same file as the training video "
-                f"{seen[digests[record.name]]!r}. Remove one of them."
-            )
+        if record.split in (TRAIN, None):
+            continue
+        if digests[record.name] in files:
+            why = f"is the same file as the training video {files[digests[record.name]]!r}"
+        elif record.person in people:
+            why = f"shows {record.person}, as does the training video {people[record.person]!r}"
+        else:
+            continue
+        raise DataError(
+            f"{dataset.root}: {record.name!r} ({record.split}) {why}. "
+            "Remove one of them, or add --allow-overlap and do not call the result held-out."
+        )
 
 
 def _fingerprint(records: Sequence[VideoRecord], digests: Mapping[str, str]) -> str:

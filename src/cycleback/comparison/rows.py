@@ -191,16 +191,25 @@ def _measured(method: Method, encoder: Encoder | None, plan: Plan, place: Place)
     seen = _embedded(library, plan.train, place) if plan.is_labelled else None
     held_out = _embedded(library, plan.held_out, place)
     held_out.save(place.folder.embeddings(method.name), overwrite=True)
-    report = evaluate(seen, held_out, protocol=plan.protocol, seed=plan.seed)
+    report = _scored(seen, held_out, plan)
     if plan.perturb:
         report = dataclasses.replace(report, robust=_robust(library, plan))
     parts = {
-        part: evaluate(
-            seen, _embedded(library, plan.dataset.split(part), place), protocol=plan.protocol, seed=plan.seed
-        )
+        part: _scored(seen, _embedded(library, plan.dataset.split(part), place), plan)
         for part in plan.other_parts
     }
     return Row(method, report, parts)
+
+
+def _scored(seen: EmbeddingSet | None, videos: EmbeddingSet, plan: Plan) -> Report:
+    return evaluate(
+        seen,
+        videos,
+        protocol=plan.protocol,
+        seed=plan.seed,
+        allow_overlap=plan.allow_overlap,
+        persons=plan.dataset.persons,
+    )
 
 
 def _library(encoder: Encoder | None, plan: Plan, place: Place) -> Library:

@@ -46,6 +46,7 @@ def compare(
     seed: int = 0,
     protocol: str = "linear",
     perturb: bool = True,
+    allow_overlap: bool = False,
     overwrite: bool = False,
     device: torch.device | str | None = None,
     cache: Path | None = None,
@@ -65,6 +66,7 @@ def compare(
         overrides: settings of it, as `section.key=value`.
         protocol: of the evaluation.
         perturb: also measure the held-out videos cropped, at other speeds and with a still lead-in.
+        allow_overlap: go on although videos or people are both learned from and measured on.
         overwrite: learn rows again that were learned with other settings.
         cache: where decoded frames are kept (default: the user's cache folder).
         command: how this was asked for; stands on the page.
@@ -79,6 +81,7 @@ def compare(
         seed=seed,
         protocol=protocol,
         perturb=perturb,
+        allow_overlap=allow_overlap,
     )
     place = Place(open_folder(Path(output)), device, cache)
     for method in plan.methods:

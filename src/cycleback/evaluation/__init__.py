@@ -11,7 +11,7 @@
     --   how sure a number is               bootstrap_interval
     --   cropped, faster, with a lead-in    perturb
     --   embedding = frame number           time_only_embeddings
-    --   train and held-out overlap         check_no_overlap
+    --   train and held-out overlap         find_overlap
     all of it, for a set of embeddings      evaluate -> Report, to_markdown
 
 Protocols by name, and what each of them sets: `cycleback.evaluation.protocol`.
@@ -24,7 +24,7 @@ from cycleback.evaluation.events import EventError, event_error
 from cycleback.evaluation.few_shot import Episodes, few_shot_accuracy
 from cycleback.evaluation.kendall import MeanTau, kendalls_tau, mean_tau, pair_taus
 from cycleback.evaluation.neighbors import nearest_frames
-from cycleback.evaluation.overlap import check_no_overlap, find_overlap
+from cycleback.evaluation.overlap import find_overlap, refuse_overlap
 from cycleback.evaluation.perturbations import PERTURBATIONS, Perturbation, perturb
 from cycleback.evaluation.phases import PhaseAccuracy, phase_accuracy
 from cycleback.evaluation.progression import Progression, phase_progression
@@ -50,7 +50,6 @@ __all__ = [
     "RetrievalPrecision",
     "bootstrap_interval",
     "calibration",
-    "check_no_overlap",
     "evaluate",
     "event_error",
     "few_shot_accuracy",
@@ -63,6 +62,7 @@ __all__ = [
     "perturb",
     "phase_accuracy",
     "phase_progression",
+    "refuse_overlap",
     "retrieval_precision",
     "time_only_embeddings",
     "to_markdown",

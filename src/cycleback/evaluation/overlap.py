@@ -4,7 +4,7 @@ Three ways to be on both sides: the same name, the same file under two names, th
 compared by content, and only those of equal size are read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +19,11 @@ class Overlap:
     train: str
     held_out: str
     reason: str
+    is_person: bool = False  # two videos of one person, not one video twice
 
 
-def check_no_overlap(
-    train: EmbeddingSet, held_out: EmbeddingSet, *, persons: Mapping[str, str] | None = None
-) -> None:
-    """Refuse sets that share a video or a person; the message names the first pair and says how many."""
-    found = find_overlap(train, held_out, persons=persons)
+def refuse_overlap(found: Sequence[Overlap]) -> None:
+    """Refuse videos or persons on both sides; the message names the first pair and says how many."""
     if found:
         first = found[0]
         rest = f", and {len(found) - 1} more held-out videos too" if len(found) > 1 else ""
@@ -52,7 +50,8 @@ def find_overlap(
         elif name in copies:
             found.append(Overlap(copies[name], name, "the same file content"))
         elif people.get(name) in seen:
-            found.append(Overlap(seen[people[name]], name, f"the same person, {people[name]}"))
+            reason = f"the same person, {people[name]}"
+            found.append(Overlap(seen[people[name]], name, reason, is_person=True))
     return found
 
 

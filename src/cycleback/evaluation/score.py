@@ -10,7 +10,7 @@ from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.errors import EmbeddingError
 from cycleback.evaluation.action import ActionScorer, Findings
 from cycleback.evaluation.bootstrap import RESAMPLES, interval
-from cycleback.evaluation.overlap import check_no_overlap
+from cycleback.evaluation.overlap import find_overlap, refuse_overlap
 from cycleback.evaluation.protocol import Protocol, named_protocol
 from cycleback.evaluation.report import Report, mean_report
 
@@ -46,8 +46,8 @@ def evaluate(
         A report. Its counts: actions, videos, frames and ordered pairs of `held_out`; tau_undefined, pairs
         whose tau is undefined; three_way_videos, drawn for the three-way cycles; event_matches, key events
         mapped, and confidence_matches, those of them whose confidence was looked at; retrieval_queries;
-        labelled_videos with all key events; train_videos and labelled_train_videos; videos_in_both, which
-        should be 0.
+        labelled_videos with all key events; train_videos and labelled_train_videos; videos_in_both and
+        persons_in_both, held-out videos that are trained on or show someone who is, which should be 0.
     """
     settings = named_protocol(protocol)
     if tau_stride is not None:
@@ -57,15 +57,18 @@ def evaluate(
     if not len(held_out):
         raise EmbeddingError("there are no held-out videos to evaluate. Split the data set, or embed more.")
     _check_same_encoder(train, held_out)
-    if train is not None and not allow_overlap:
-        check_no_overlap(train, held_out, persons=persons)
+    shared = [] if train is None else find_overlap(train, held_out, persons=persons)
+    if not allow_overlap:
+        refuse_overlap(shared)
     reports, samples = {}, []
     for action in held_out.actions:
         taught = None if train is None or action not in train.actions else train.of_action(action)
         tested = held_out.of_action(action)
         found = ActionScorer(taught, tested, settings, seed=seed, intervals=intervals, few_shot=few_shot)
         findings = found.findings()
-        findings.counts["videos_in_both"] = 0 if train is None else sum(name in train for name in tested)
+        here = [overlap for overlap in shared if overlap.held_out in tested]
+        findings.counts["persons_in_both"] = sum(overlap.is_person for overlap in here)
+        findings.counts["videos_in_both"] = len(here) - findings.counts["persons_in_both"]
         reports[action] = findings.report(settings, can_count_frames=tested.can_count_frames)
         samples.append(findings)
     return mean_report(reports, intervals=_mean_intervals(samples))

@@ -119,6 +119,8 @@ def notes(rows: Mapping[str, Report]) -> list[str]:
             found += [f"{name}: tau is undefined for {lost} of {pairs} pairs ({counted})."]
         if shared := row.counts.get("videos_in_both", 0):
             found += [f"{name}: {shared} held-out videos are among the training videos."]
+        if shared := row.counts.get("persons_in_both", 0):
+            found += [f"{name}: {shared} held-out videos show a person who is also trained on."]
         if row.can_count_frames:
             found += [COUNTING.format(name=name)]
     return found
