@@ -4,7 +4,7 @@ Renders 84 videos (70 to learn from, 14 held out), trains each row with each see
 every run in the result file; a stopped run goes on where it was.
 
 Example:
-    python benchmarks/ablation.py --rows tcc,tcn,tcc+tcn --seeds 0,1,2 --out benchmarks/results/ablation.json
+    python benchmarks/ablation.py --rows tcc,tcn,tcc+tcn --seeds 0,1,2 --out results/ablation.json
 """
 
 import argparse
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2", help="separated by commas (default: 0,1,2)")
     parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
     parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/ablation.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/ablation.json"))
     parser.add_argument("--join", type=Path, nargs="*", default=[], help="result files to add to --out")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
     arguments = parser.parse_args()

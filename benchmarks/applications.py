@@ -12,7 +12,7 @@ for a speed. What needs real videos is null where there are none, with the reaso
 about ten minutes on two cores; what is in the cache is not made again.
 
     python benchmarks/applications.py --json --cache /tmp/applications
-    python benchmarks/applications.py --only search,sound --out benchmarks/results/applications.json
+    python benchmarks/applications.py --only search,sound --out results/applications.json
 """
 
 import argparse

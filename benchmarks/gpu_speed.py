@@ -5,7 +5,7 @@ at 224 px. The lowest rung is how peers write it: float32, a loop over pairs, a 
 (matrix products in bfloat16, copies) are measured in the same run, and the useful operations are counted.
 
 Example:
-    python benchmarks/gpu_speed.py --json --out benchmarks/results/gpu_speed.json
+    python benchmarks/gpu_speed.py --json --out results/gpu_speed.json
 """
 
 import argparse

@@ -5,7 +5,7 @@ model an action. Rows that are already in the result file are not trained again.
 
 Example:
     cycleback data prepare penn-poses downloads/penn_action_poses penn
-    python benchmarks/penn_poses.py penn --out benchmarks/results/penn_poses.json
+    python benchmarks/penn_poses.py penn --out results/penn_poses.json
 """
 
 import argparse
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder made by `cycleback data prepare penn-poses`")
     parser.add_argument("overrides", nargs="*", help="settings for every row, as section.key=value")
     parser.add_argument("--rows", default=",".join(ROWS), help="separated by commas")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/penn_poses.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/penn_poses.json"))
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     arguments = parser.parse_args()
     dataset = read_dataset(arguments.data)

@@ -4,7 +4,7 @@ Rows that are already in the result file are not trained again, so a stopped run
 
 Example:
     cycleback data prepare golfdb downloads/golfdb golf
-    python benchmarks/reproduce.py golf --rows tcc,tcn,tcc+tcn --out benchmarks/results/golf-fast.json
+    python benchmarks/reproduce.py golf --rows tcc,tcn,tcc+tcn --out results/golf-fast.json
 """
 
 import argparse
@@ -38,6 +38,7 @@ LOSSES = {
 }
 KINDS = {"tcc-classification": "classification", "tcc-mse": "mse"}
 BASELINES = ("time-only", "untrained", "frozen")
+DETAILS = ("by_action", "event_error_by_event", "event_errors", "calibration", "robust")  # not kept
 
 
 def recipe_of(row: str, name: str, overrides: list[str], seed: int) -> Recipe:
@@ -97,7 +98,7 @@ def measure(
 def score(seen: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, Any]:
     """The report without its details."""
     report = evaluate(seen, held_out).to_json()
-    return {key: value for key, value in report.items() if key not in ("by_action", "event_error_by_event")}
+    return {key: value for key, value in report.items() if key not in DETAILS}
 
 
 def circumstances() -> dict[str, str]:

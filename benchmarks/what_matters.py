@@ -4,7 +4,7 @@ Each experiment changes the recipe `fast` with TCC alone, trains with every seed
 key-event error, the held-out cycle rate and the learning curve. A stopped run goes on where it was.
 
 Example:
-    python benchmarks/what_matters.py --seeds 0,1 --out benchmarks/results/what_matters.json
+    python benchmarks/what_matters.py --seeds 0,1 --out results/what_matters.json
 """
 
 import argparse
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1", help="separated by commas (default: 0,1)")
     parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
     parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/what_matters.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/what_matters.json"))
     parser.add_argument("--join", type=Path, nargs="*", default=[], help="result files to add to --out")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
     arguments = parser.parse_args()

@@ -14,7 +14,7 @@ from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "training.md"
 IMAGES = ROOT / "docs" / "images"
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "results"
 LINES = ("tcc", "tcc-classification", "tcc-mse", "tcn", "tcc+tcn", "sal")
 ROWS = (
     *("time-only", "untrained", "frozen", "supervised", "sal", "tcn", "tcc", "tcc-stochastic"),

@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+def script(name: str, folder: str = "scripts") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -23,6 +23,11 @@ def test_the_tables_of_the_training_page_are_those_of_the_results() -> None:
     text = page.PAGE.read_text("utf-8")
     assert page.filled(text, page.tables().items()) == text
     assert all(table in text and len(table) > 500 for table in page.tables().values())
+
+
+def test_the_results_page_is_that_of_the_results() -> None:
+    made = script("results_page", "benchmarks")
+    assert made.page(made.result_files()) == made.PAGE.read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
