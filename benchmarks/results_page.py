@@ -24,8 +24,8 @@ COLUMNS = {
 FRACTIONS = ("0.1", "0.5", "1.0")
 POSES = "penn_poses"
 POSES_HEAD = """The paper's 13 actions on the official split, 2-D poses instead of pictures
-(`benchmarks/penn_poses.py`). *joint* is one model of all actions, *own* one an action. There are no phase labels, so nothing here says that
-a match is right."""
+(`benchmarks/penn_poses.py`). *joint* is one model of all actions, *own* one an action. There are no phase
+labels, so nothing here says that a match is right."""
 HEAD = """# Results
 
 Made by `python benchmarks/results_page.py` from `results/*.json`, which
