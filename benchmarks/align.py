@@ -79,6 +79,12 @@ def seconds(run: Callable[[], Any], *, repeat: int, clock: Callable[[], float] =
     return min(times)
 
 
+def in_turns(*runs: Callable[[], Any], repeat: int) -> list[float]:
+    """Least wall time of each, taken in turns so that a busy moment hits all alike."""
+    rounds = [[seconds(run, repeat=1, clock=time.perf_counter) for run in runs] for _ in range(repeat)]
+    return [min(times) for times in zip(*rounds, strict=True)]
+
+
 def single(frames: int = 500) -> dict[str, Any]:
     """One pair, on one thread."""
     a, b = walks(2, frames, 128)
@@ -107,7 +113,7 @@ def batched(videos: int = 60, frames: int = 60, size: int = 32) -> dict[str, Any
         return [path for a in all_videos for path in dtw_to_many(a, all_videos)]
 
     same = all(np.array_equal(x, y) for x, y in zip(one_by_one(), together(), strict=True))
-    slow, fast = (seconds(run, repeat=3, clock=time.perf_counter) for run in (one_by_one, together))
+    slow, fast = in_turns(one_by_one, together, repeat=8)
     pairs = videos * videos
     return {
         "batched_ratio": round(slow / fast, 2),
