@@ -86,3 +86,15 @@ def test_a_resample_without_a_key_event_is_undefined(labelled):
     del labelled[3][1]["end"]
     progression = phase_progression(labelled[:3], labelled[3:])
     assert np.isnan(progression.resampled(np.array([[2, 0]]))).all()
+
+
+def test_directions_that_are_only_rounding_are_not_fitted(rng):
+    plane = rng.normal(size=(2, 8))
+
+    def video(length: int, rounding: float):
+        time = np.linspace(0, 1, length)[:, None]
+        points = np.hstack([time, rng.normal(size=(length, 1))]) @ plane
+        return points + rounding * rng.normal(size=points.shape), {"top": int(rng.integers(10, 30))}
+
+    train, held_out = [video(40, 1e-9) for _ in range(4)], [video(40, 1e-7) for _ in range(3)]
+    assert 0.5 < phase_progression(train, held_out).value < 1

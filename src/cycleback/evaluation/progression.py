@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cycleback.evaluation.neighbors import Floats
 
+FLAT = 1e-6  # a direction this much weaker than the strongest is rounding: embeddings are float32
 LabelledVideo = tuple[Floats, Mapping[str, int]]  # embeddings (N, D), frame of each key event
 
 
@@ -99,7 +100,7 @@ def _least_squares(videos: Sequence[LabelledVideo], events: Sequence[str]) -> ND
     features = np.concatenate([np.asarray(block, dtype=np.float64) for block, _ in videos])  # (M, D)
     targets = np.concatenate([_targets(video, events) for video in videos])  # (M, E)
     mean = features.mean(axis=0)
-    slope = np.linalg.lstsq(features - mean, targets - targets.mean(axis=0), rcond=None)[0]
+    slope = np.linalg.lstsq(features - mean, targets - targets.mean(axis=0), rcond=FLAT)[0]
     return np.vstack([slope, targets.mean(axis=0) - mean @ slope])
 
 
