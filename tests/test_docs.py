@@ -18,8 +18,9 @@ def script(name: str, folder: str = "scripts") -> ModuleType:
     return module
 
 
-def test_the_tables_of_the_training_page_are_those_of_the_results() -> None:
-    page = script("training_page")
+@pytest.mark.parametrize("name", ["training_page", "evaluation_page"])
+def test_the_tables_of_a_page_are_those_of_the_results(name: str) -> None:
+    page = script(name)
     text = page.PAGE.read_text("utf-8")
     assert page.filled(text, page.tables().items()) == text
     assert all(table in text and len(table) > 500 for table in page.tables().values())
