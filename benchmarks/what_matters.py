@@ -22,7 +22,7 @@ from cycleback.recipe import load_recipe
 from cycleback.runs import embed_videos, load_encoder, train
 from reproduce import circumstances, curve_of
 
-ALONE = ("loss.weights={ tcc = 1.0 }",)
+ALONE = ("loss.weights={ tcc = 1.0 }", "loss.tcn.positive_window=5")  # the paper's window
 PAPER = ("loss.tcc.scaling=none", "loss.tcc.temperature=1.0")
 KINDS = ("regression", "classification", "mse")
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
@@ -74,7 +74,12 @@ def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None
     """Train one experiment and measure it on the held-out videos."""
     settings = [setting for setting in EXPERIMENTS[name] if setting != "warm"]
     if "warm" in EXPERIMENTS[name]:
-        first = ["loss.weights={ tcn = 1.0 }", f"optimizer.num_updates={WARM_UPDATES}", f"run.seed={seed}"]
+        first = [
+            "loss.weights={ tcn = 1.0 }",
+            ALONE[1],
+            f"optimizer.num_updates={WARM_UPDATES}",
+            f"run.seed={seed}",
+        ]
         warm = load_recipe("fast", first)
         train(dataset, folder / "warm", recipe=warm, cache=cache)
         settings += [f"run.start_from={folder / 'warm'}"]

@@ -86,7 +86,7 @@ def run_demo(
     watcher = Watcher(stages.on_frames, stages.on_features, stages.learning(recipe.optimizer.num_updates))
     train(dataset, out / "run", recipe=recipe, cache=out / "cache", watcher=watcher)
     sets = embed_rows(out, dataset, recipe, progress=stages.on_report)
-    rows = {name: evaluate(seen, held_out) for name, (seen, held_out) in sets.items()}
+    rows = {name: evaluate(seen, held_out, few_shot=False) for name, (seen, held_out) in sets.items()}
     report = DemoReport(time.monotonic() - started, loss_name(recipe), rows)
     write_page(out, report.to_json(), sets={name: pair[1] for name, pair in sets.items()})
     report = dataclasses.replace(report, seconds=time.monotonic() - started)
