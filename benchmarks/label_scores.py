@@ -29,6 +29,7 @@ from cycleback.applications import label_transfer_error
 from cycleback.data import Dataset, VideoRecord, read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import time_only_embeddings
+from cycleback.prepare.golfdb import EVENTS
 from cycleback.recipe import load_recipe
 from cycleback.runs import embed_videos, train
 from cycleback.synth import write_dataset
@@ -37,16 +38,6 @@ SEED = 23
 TRAINED_ON, MEASURED = 60, 24
 GOLF_TRAINED_ON, GOLF_MEASURED = 100, 40
 DRAWS = {1: 20, 5: 20}  # labelled videos -> draws
-GOLF_EVENTS = (
-    "address",
-    "toe_up",
-    "mid_backswing",
-    "top",
-    "mid_downswing",
-    "impact",
-    "mid_follow_through",
-    "finish",
-)
 
 
 def score(cache: Path) -> dict[str, Any]:
@@ -72,7 +63,7 @@ def golf_scores(cache: Path) -> dict[str, Any]:
         print("no golf swings: set CYCLEBACK_DATA to a folder that holds golf/labels.csv", file=sys.stderr)
         return {"label_transfer_golf_error_ms": None, "label_transfer_golf_error_ms_5": None}
     parts = {
-        role: Dataset(Path(), tuple(r for r in records if r.split == role)[:count], GOLF_EVENTS)
+        role: Dataset(Path(), tuple(r for r in records if r.split == role)[:count], EVENTS)
         for role, count in (("train", GOLF_TRAINED_ON), ("val", GOLF_MEASURED))
     }
     views = _views(parts["train"], parts["val"], cache / "label-golf-run", cache)
@@ -110,7 +101,7 @@ def _golf() -> Iterator[VideoRecord]:
     folder = Path(os.environ.get("CYCLEBACK_DATA", beside)) / "golf"
     table = folder / "labels.csv"
     for row in csv.DictReader(table.open(encoding="utf-8")) if table.exists() else ():
-        events = {event: float(row[event]) for event in GOLF_EVENTS}
+        events = {event: float(row[event]) for event in EVENTS}
         path = folder / "videos" / f"{row['id']}.mp4"
         yield VideoRecord(row["id"], path, events=events, split=row["role"])
 

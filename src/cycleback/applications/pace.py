@@ -17,7 +17,7 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 from cycleback.video import frame_times
 
-SMOOTHING_S = 0.15  # on golf swings: a sixteenth of the jerk of a raw DTW match, key events no further off
+SMOOTHING_S = 0.15  # four frames at 30 a second: no stutter is seen, and no key event is shifted away
 REACH = 3  # standard deviations; the window ends there
 Indices = NDArray[np.int64]
 Seconds = NDArray[np.float64]

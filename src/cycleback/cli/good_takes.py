@@ -29,7 +29,7 @@ def note_if_trained_on(good: "EmbeddingSet", run: str) -> None:
     if same:
         print(
             f"note: {same} good takes are named like videos {run} was trained on; if so, expect "
-            "two to three times the false alarms stated. Takes it has not seen make a truer threshold.",
+            "more false alarms than stated. Takes it has not seen make a truer threshold.",
             file=sys.stderr,
         )
 
