@@ -68,6 +68,25 @@ def tidy_json(value: Any) -> str:
     return re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
 
 
+def add_options(parser: argparse.ArgumentParser, *, seeds: str, out: str) -> None:
+    """What every set of runs on these videos is asked for."""
+    parser.add_argument("--seeds", default=seeds, help=f"separated by commas (default: {seeds})")
+    parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
+    parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
+    parser.add_argument("--out", type=Path, default=Path(out), help=f"result file (default: {out})")
+    parser.add_argument("--join", type=Path, nargs="*", default=[], help="result files to add to --out")
+    parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
+
+
+def opened(path: Path, others: list[Path]) -> dict[str, Any]:
+    """The result file with its runs so far, and those of other files."""
+    result: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    runs = result.setdefault("runs", {})
+    for other in others:
+        runs |= json.loads(other.read_text("utf-8"))["runs"]
+    return result
+
+
 def print_table(rows: dict[str, Any]) -> None:
     """The summary for people."""
     print(f"{'':34}" + "".join(f"{figure:>24}" for figure in FIGURES))
@@ -84,18 +103,11 @@ def main() -> None:
     parser.add_argument("overrides", nargs="*", help="settings for every row, as section.key=value")
     parser.add_argument("--rows", default=",".join((*BASELINES, *LOSSES, *KINDS)), help="separated by commas")
     parser.add_argument("--bases", default="pretrained", help="pretrained, scratch (default: pretrained)")
-    parser.add_argument("--seeds", default="0,1,2", help="separated by commas (default: 0,1,2)")
-    parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
-    parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
-    parser.add_argument("--out", type=Path, default=Path("results/ablation.json"))
-    parser.add_argument("--join", type=Path, nargs="*", default=[], help="result files to add to --out")
-    parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
+    add_options(parser, seeds="0,1,2", out="results/ablation.json")
     arguments = parser.parse_args()
     dataset = hard_set(arguments.data)
-    result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
-    runs = result.setdefault("runs", {})
-    for other in arguments.join:
-        runs |= json.loads(other.read_text("utf-8"))["runs"]
+    result = opened(arguments.out, arguments.join)
+    runs = result["runs"]
     for seed in map(int, arguments.seeds.split(",")):
         for base in arguments.bases.split(","):
             for row in arguments.rows.split(","):

@@ -108,7 +108,7 @@ def circumstances() -> dict[str, str]:
     ).stdout.strip()
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{os.cpu_count()} CPU cores"
     return {
-        "commit": commit or os.environ.get("CYCLEBACK_COMMIT", "unknown"),
+        "commit": os.environ.get("CYCLEBACK_COMMIT") or commit or "unknown",  # a copy may not be its checkout
         "device": device,
         "torch": torch.__version__,
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ablation import hard_set, tidy_json
+from ablation import add_options, hard_set, opened, tidy_json
 from cycleback.data import Dataset
 from cycleback.errors import TrainingError
 from cycleback.evaluation import evaluate
@@ -68,6 +68,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "with TCN, 3000 updates": ("loss.weights={ tcc = 1.0, tcn = 1.0 }", "optimizer.num_updates=3000"),
 }
 WARM_UPDATES = 300
+FIGURES = ("event_error_frames", "event_error_frames_dtw", "tau", "cycle_rate")
 
 
 def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None) -> dict[str, Any]:
@@ -92,10 +93,8 @@ def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None
         raise SystemExit(f"stopped at update {state.step} of {name!r}: nothing is kept of it")
     held_out = embed_videos(load_encoder(folder / "run"), dataset.split("val"), cache=cache)
     report = evaluate(None, held_out).to_json()
-    figures = {
-        key: report[key] for key in ("event_error_frames", "event_error_frames_dtw", "tau", "cycle_rate")
-    }
-    return {**figures, "curve": curve_of(folder / "run")}
+    figures = {key: report[key] for key in FIGURES}
+    return {**figures, "curve": curve_of(folder / "run"), **circumstances()}
 
 
 def summary(runs: dict[str, Any]) -> dict[str, Any]:
@@ -104,8 +103,7 @@ def summary(runs: dict[str, Any]) -> dict[str, Any]:
     for name in EXPERIMENTS:
         done = [found for key, found in runs.items() if key.rpartition("/")[0] == name]
         good = [found for found in done if "failed" not in found]
-        keys = [key for key in good[0] if key != "curve"] if good else []
-        rows[name] = {key: round(fmean(found[key] for found in good), 4) for key in keys}
+        rows[name] = {key: round(fmean(found[key] for found in good), 4) for key in FIGURES if good}
         rows[name] |= {"seeds": len(done), "failed": len(done) - len(good)}
     return {name: row for name, row in rows.items() if row["seeds"]}
 
@@ -116,19 +114,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", default=";".join(EXPERIMENTS), help="experiments, separated by ';'")
-    parser.add_argument("--seeds", default="0,1", help="separated by commas (default: 0,1)")
-    parser.add_argument("--data", type=Path, default=Path("local/hard"), help="where the set is rendered to")
-    parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
-    parser.add_argument("--out", type=Path, default=Path("results/what_matters.json"))
-    parser.add_argument("--join", type=Path, nargs="*", default=[], help="result files to add to --out")
-    parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
+    add_options(parser, seeds="0,1", out="results/what_matters.json")
     arguments = parser.parse_args()
     dataset = hard_set(arguments.data)
-    result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
-    result |= circumstances()
-    runs = result.setdefault("runs", {})
-    for other in arguments.join:
-        runs |= json.loads(other.read_text("utf-8"))["runs"]
+    result = opened(arguments.out, arguments.join)
+    runs = result["runs"]
     for seed in map(int, arguments.seeds.split(",")) if arguments.seeds else ():
         for name in arguments.only.split(";"):
             if f"{name}/{seed}" not in runs:
