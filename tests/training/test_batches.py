@@ -38,6 +38,21 @@ def test_context_is_oldest_first_and_clamped_at_the_start() -> None:
     assert torch.equal(frames[..., 0], (frames[..., 1] - 3).clamp_min(0))
 
 
+def test_the_context_stride_is_drawn_for_each_clip_from_its_range() -> None:
+    make = replace(maker([90] * 4), context_stride=8, context_scale=(0.25, 1.0))
+    gaps = set()
+    for number in range(40):
+        frames = make(number).inputs[..., 0] % 1000
+        late = (frames[..., 1] - frames[..., 0])[:, -1]  # the last frame's context is not clamped
+        gaps |= {int(gap) for gap in late if gap > 0}
+    assert gaps == set(range(2, 9))
+
+
+def test_a_drawn_context_stride_leaves_the_frames_as_they_were() -> None:
+    plain, scaled = maker([40] * 4)(5), replace(maker([40] * 4), context_scale=(0.3, 1.0))(5)
+    assert torch.equal(plain.inputs[:, :, -1], scaled.inputs[:, :, -1])
+
+
 def test_positives_follow_the_anchors_within_the_window() -> None:
     batch = maker([40, 25, 60, 33], window=4)(0)
     anchors, near = (batch.inputs[:, :, -1, 0] % 1000).chunk(2, dim=1)

@@ -150,6 +150,7 @@ def build_batches(
         positive_window=recipe.loss.tcn.positive_window if wants_positives else None,
         seed=recipe.run.seed,
         phases=phases,
+        context_scale=recipe.data.context_scale,
     )
 
 

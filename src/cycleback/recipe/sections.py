@@ -20,6 +20,14 @@ class DataSection:
     sampler: Literal["random_sorted", "segments", "strided"] = "random_sorted"
     frames_per_video: int = 20
     stride: int = 16
+    context_scale: tuple[float, float] = (1.0, 1.0)  # factor on the context stride, drawn a clip
+
+    def __post_init__(self) -> None:
+        low, high = self.context_scale
+        if not 0 <= low <= high:
+            raise ValueError(
+                f"data.context_scale must be a range 0 <= low <= high, got {tuple(self.context_scale)}"
+            )
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,8 @@ class BatchMaker:
         videos: one tensor (N, ...) a video: all its frames, or the feature maps of all its frames.
         actions: the action of each video; a batch holds videos of one action.
         positive_window: farthest positive in frames, or None to draw no positives.
+        context_scale: range of the factor on `context_stride`, one draw a clip; (1, 1): none. A short stride
+            is what a frame sees in slow motion.
         phases: (N,) int64 for each video, -1 where a frame has no label; None without labels.
         rank: which process this is of the `world_size` that share each batch.
     """
@@ -64,6 +66,7 @@ class BatchMaker:
     rank: int = 0
     world_size: int = 1
     phases: Sequence[Tensor] | None = None
+    context_scale: tuple[float, float] = (1.0, 1.0)
     _orders: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -76,9 +79,10 @@ class BatchMaker:
         epoch, position = divmod(number, self.batches_per_epoch)
         videos = self._order(epoch)[position]
         drawn = [self._draw(video, self._generator(number, slot)) for slot, video in enumerate(videos)]
+        strides = self._strides(number, len(videos))
         rows = shared_rows(len(videos), rank=self.rank, world_size=self.world_size)
         return Batch(
-            inputs=torch.stack([self._clip(videos[row], drawn[row][1]) for row in rows]),
+            inputs=torch.stack([self._clip(videos[row], drawn[row][1], strides[row]) for row in rows]),
             times=torch.stack(
                 [times(anchors, len(self.videos[v])) for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
@@ -97,12 +101,16 @@ class BatchMaker:
         near = positives(anchors, window=self.positive_window, num_frames=num_frames, generator=generator)
         return anchors, torch.cat([anchors, near])
 
-    def _clip(self, video: int, indices: Tensor) -> Tensor:
+    def _strides(self, number: int, count: int) -> list[int]:
+        """The context stride of each of `count` clips."""
+        low, high = self.context_scale
+        draws = torch.rand(count, generator=self._generator(number, count)).tolist()
+        return [max(1, round(self.context_stride * (low + (high - low) * draw))) for draw in draws]
+
+    def _clip(self, video: int, indices: Tensor, stride: int) -> Tensor:
         """Frames (T or 2T, C, ...)."""
         frames = self.videos[video]  # (N, ...)
-        rows = context_indices(
-            indices, context_frames=self.context_frames, context_stride=self.context_stride
-        )
+        rows = context_indices(indices, context_frames=self.context_frames, context_stride=stride)
         return frames[rows.to(frames.device)]
 
     def _labels(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> Tensor | None:
