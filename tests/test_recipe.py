@@ -165,3 +165,16 @@ def test_short_videos_are_drawn_from_with_repeats_and_one_warning() -> None:
     with pytest.warns(UserWarning, match=r"2 of 4 videos have fewer than .*=12 frames \(the shortest 7\)"):
         batches = build_batches(recipe, videos, [""] * 4, encoder=build_encoder(recipe))
     assert batches(0).times.shape == (4, 12)
+
+
+def test_the_base_may_have_a_learning_rate_of_its_own() -> None:
+    recipe = load_recipe("fast-scratch", ["optimizer.base_factor=0.1", "optimizer.learning_rate=1e-2"])
+    encoder = build_encoder(recipe)
+    quick, slow = build_optimizer(recipe, encoder, build_loss(recipe)).param_groups
+    assert (quick["lr"], slow["lr"]) == pytest.approx((1e-2, 1e-3))
+    assert {id(p) for p in slow["params"]} == {id(p) for p in encoder.base.parameters()}
+
+
+def test_a_base_that_must_not_move_is_frozen_not_slowed_to_nothing() -> None:
+    with pytest.raises(ConfigError, match=r"base_factor must be above 0, got 0; .*train_base='frozen'"):
+        load_recipe("fast", ["optimizer.base_factor=0"])

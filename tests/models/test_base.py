@@ -3,7 +3,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cycleback.models.base import SameConv2d, SameMaxPool2d, same_padding, to_unit_range
+from cycleback.models.base import ConvNorm, SameConv2d, SameMaxPool2d, same_padding, to_unit_range
 
 
 @pytest.mark.parametrize("size", [7, 8, 9, 56, 57])
@@ -45,3 +45,19 @@ def test_bytes_become_fractions_and_floats_pass() -> None:
 def test_images_of_another_type_are_refused() -> None:
     with pytest.raises(TypeError, match=r"images must be uint8, or float in \[0, 1\], got torch.int64"):
         to_unit_range(torch.tensor([3]))
+
+
+@pytest.mark.parametrize("padding", [None, 1])
+def test_folding_batchnorm_gives_its_values_and_its_gradients(padding: int | None) -> None:
+    brick = ConvNorm(3, 4, 3, stride=2, padding=padding, activation=torch.nn.ReLU())
+    with torch.no_grad():
+        for tensor, low in ((brick.norm.running_mean, -1), (brick.norm.weight, 0.5), (brick.norm.bias, -1)):
+            tensor.uniform_(low, 2)  # type: ignore[union-attr]
+    brick.norm.running_var.uniform_(0.5, 2)  # type: ignore[union-attr]
+    brick.eval()
+    grid = torch.rand(2, 3, 8, 9)
+    plain, folded = torch.relu(brick.norm(brick.conv(grid))), brick(grid)
+    torch.testing.assert_close(folded, plain)
+    weights = list(brick.parameters())
+    expected, found = (torch.autograd.grad(out.square().sum(), weights) for out in (plain, folded))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

@@ -73,6 +73,22 @@ def test_bn_trains_only_scales_and_shifts_of_batchnorm(encoder: Encoder) -> None
     assert not any(torch.equal(a, b) for a, b in zip(before, base_statistics(encoder), strict=True))
 
 
+def test_fixed_statistics_do_not_move_while_all_weights_train(encoder: Encoder) -> None:
+    freeze(encoder, "all", statistics="fixed")
+    encoder.train()
+    before = base_statistics(encoder)
+    encoder(torch.rand(2, 2, 2, 3, 32, 32)).sum().backward()
+    assert all(torch.equal(a, b) for a, b in zip(before, base_statistics(encoder), strict=True))
+    assert all(p.grad is not None for p in encoder.base.parameters())
+
+
+def test_with_fixed_statistics_a_base_trains_as_it_is_used(encoder: Encoder) -> None:
+    images = torch.rand(4, 3, 32, 32)
+    used = encoder.eval().features(images)
+    freeze(encoder, "all", statistics="fixed")
+    torch.testing.assert_close(encoder.train().features(images), used)
+
+
 def test_freezing_can_be_undone(encoder: Encoder) -> None:
     freeze(encoder, "frozen")
     freeze(encoder, "all")
@@ -89,6 +105,8 @@ def test_freezing_in_training_mode_acts_at_once(encoder: Encoder) -> None:
 def test_unknown_way_to_train_the_base_is_an_error(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match=r"'all', 'bn', 'frozen'.*got 'half'"):
         freeze(encoder, "half")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'batch', 'fixed'.*got 'none'"):
+        freeze(encoder, "all", statistics="none")  # type: ignore[arg-type]
 
 
 def test_base_and_embedder_must_fit() -> None:

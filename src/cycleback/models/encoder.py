@@ -18,6 +18,7 @@ from cycleback.models.base import Base, InputKind
 from cycleback.models.embedder import Embedder
 
 TrainBase = Literal["all", "bn", "frozen"]
+Statistics = Literal["batch", "fixed"]
 Fit = Literal["stretch", "crop"]
 
 
@@ -46,6 +47,7 @@ class Encoder(nn.Module):
             )
         self.base, self.embedder = base, embedder
         self.train_base: TrainBase = "all"
+        self.statistics: Statistics = "batch"
 
     @property
     def context_frames(self) -> int:
@@ -129,28 +131,40 @@ class Encoder(nn.Module):
         return self.embedder.embed_stream(chunks)
 
     def train(self, mode: bool = True) -> Self:
-        """Training mode for all but a frozen base, whose BatchNorm statistics must not move."""
+        """Training mode, but for a frozen base and for BatchNorm whose statistics are fixed."""
         super().train(mode)
         if self.train_base == "frozen":
             self.base.eval()
+        if self.statistics == "fixed":
+            for norm in _norms(self.base):
+                norm.eval()
         return self
 
 
-def freeze(encoder: Encoder, train_base: TrainBase) -> None:
+def _norms(base: Base) -> list[nn.Module]:
+    return [module for module in base.modules() if isinstance(module, _BatchNorm)]
+
+
+def freeze(encoder: Encoder, train_base: TrainBase, *, statistics: Statistics = "batch") -> None:
     """Choose which weights of the base are trained; the embedder is always trained.
 
     Args:
         encoder: changed in place, for every later call of `train()` as well.
         train_base: "all"; "bn": only the scales and shifts of BatchNorm, which stays in training mode (the
             default of the authors' program); "frozen": none, and the base stays in evaluation mode.
+        statistics: by which BatchNorm of the base normalises while it trains: "batch", those of the batch;
+            "fixed", the ones it came with, so that it trains as it is used. A batch holds few videos, whose
+            frames look alike: their statistics are not those of other videos.
     """
     if train_base not in get_args(TrainBase):
         raise ValueError(f"train_base must be one of {get_args(TrainBase)}, got {train_base!r}")
-    norms = [module for module in encoder.base.modules() if isinstance(module, _BatchNorm)]
+    if statistics not in get_args(Statistics):
+        raise ValueError(f"statistics must be one of {get_args(Statistics)}, got {statistics!r}")
+    norms = _norms(encoder.base)
     if train_base == "bn" and not norms:
         name = type(encoder.base).__name__
         raise ValueError(f"train_base 'bn' needs BatchNorm layers, {name} has none: use 'frozen' or 'all'")
-    encoder.train_base = train_base
+    encoder.train_base, encoder.statistics = train_base, statistics
     encoder.base.requires_grad_(train_base == "all")
     if train_base == "bn":
         for norm in norms:

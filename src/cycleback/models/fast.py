@@ -34,12 +34,9 @@ class FusedConv(nn.Module):
 
     def __init__(self, source: ConvNorm, *, dtype: torch.dtype) -> None:
         super().__init__()
-        norm, conv = source.norm, source.conv
-        if norm.running_mean is None or norm.running_var is None:
-            raise ValueError("fast_inference needs BatchNorm layers with running statistics")
-        scale = norm.weight * (norm.running_var + norm.eps).rsqrt()  # (O,)
-        self.kernel = (conv.weight * scale[:, None, None, None]).detach()  # (O, I / groups, k, k)
-        self.bias = (norm.bias - norm.running_mean * scale).detach().to(dtype)  # (O,)
+        conv = source.conv
+        kernel, bias = source.folded_weights()
+        self.kernel, self.bias = kernel.detach(), bias.detach().to(dtype)  # (O, I / groups, k, k) and (O,)
         self.dtype, self.stride, self.groups = dtype, [conv.stride[0]] * 2, conv.groups
         self.size = conv.kernel_size[0]
         self.zeros = None if isinstance(conv, SameConv2d) else int(conv.padding[0])

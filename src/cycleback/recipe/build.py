@@ -20,7 +20,7 @@ from cycleback.losses import (
     TCNLoss,
 )
 from cycleback.models import Base, Encoder, build_base, build_embedder, freeze, rebuild_base
-from cycleback.recipe.sections import DataSection, EncoderSection, LossSection, Recipe
+from cycleback.recipe.sections import DataSection, EncoderSection, LossSection, OptimizerSection, Recipe
 from cycleback.training import BatchMaker
 
 # (settings, embedding size, number of phases) -> loss
@@ -90,7 +90,7 @@ def build_encoder(recipe: Recipe, *, saved: Path | None = None) -> Encoder:
     size = (recipe.data.frame_size, recipe.data.frame_size)
     embedder = build_embedder(section.embedder, base.channels, **_embedder_options(section, base, size))
     encoder = Encoder(base, embedder, frame_size=size, fit=recipe.data.fit)
-    freeze(encoder, section.train_base)
+    freeze(encoder, section.train_base, statistics=section.statistics)
     return encoder
 
 
@@ -119,13 +119,27 @@ def build_loss(recipe: Recipe, *, embedding_size: int | None = None, num_phases:
 
 def build_optimizer(recipe: Recipe, *modules: nn.Module) -> torch.optim.Optimizer:
     """The optimizer of all that trains; weight decay is coupled, as in the paper, but for AdamW."""
-    parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
     section = recipe.optimizer
-    options: dict[str, Any] = {"lr": section.learning_rate, "weight_decay": section.weight_decay}
+    groups = _groups(section, modules)
+    is_on_gpu = all(p.is_cuda for group in groups for p in group["params"])
+    options: dict[str, Any] = {"weight_decay": section.weight_decay}
     if section.name == "sgd":
-        return torch.optim.SGD(parameters, momentum=section.momentum, **options)
+        return torch.optim.SGD(groups, momentum=section.momentum, **options)
     kind = torch.optim.AdamW if section.name == "adamw" else torch.optim.Adam
-    return kind(parameters, fused=all(p.is_cuda for p in parameters), **options)
+    return kind(groups, fused=is_on_gpu, **options)
+
+
+def _groups(section: OptimizerSection, modules: Sequence[nn.Module]) -> list[dict[str, Any]]:
+    """What trains, in one group or, where the base has a learning rate of its own, in two."""
+    bases = [module.base for module in modules if isinstance(module, Encoder)]
+    slow = {id(p) for base in bases for p in base.parameters()} if section.base_factor != 1 else set()
+    trained = [p for module in modules for p in module.parameters() if p.requires_grad]
+    rate = section.learning_rate
+    groups = [
+        {"params": [p for p in trained if id(p) not in slow], "lr": rate},
+        {"params": [p for p in trained if id(p) in slow], "lr": rate * section.base_factor},
+    ]
+    return [group for group in groups if group["params"]]
 
 
 def build_batches(

@@ -38,6 +38,7 @@ class EncoderSection:
         "efficientnet_lite0"
     )
     train_base: Literal["frozen", "bn", "all"] = "frozen"
+    statistics: Literal["batch", "fixed"] = "batch"  # of BatchNorm in the base while it trains
     block: int = 10  # of efficientnet_lite0: the last one kept
     weights: str = "imagenet"  # of resnet50 and timm: a name, a file, or "" for random first values
     layer: str = "layer3[2]"  # of resnet50: the paper's Conv4c
@@ -144,6 +145,7 @@ class OptimizerSection:
     batch_size: int = 4  # videos; with several processes, of all of them together
     accumulate: int = 1  # batches an update
     learning_rate: float = 3e-3
+    base_factor: float = 1.0  # on the learning rate of the base: below 1, what it knows lasts
     weight_decay: float = 1e-5
     momentum: float = 0.9  # of sgd
     clip_norm: float = 10.0  # 0: never
@@ -155,6 +157,11 @@ class OptimizerSection:
     def __post_init__(self) -> None:
         if self.num_updates < 1:
             raise ValueError(f"optimizer.num_updates must be at least 1, got {self.num_updates}")
+        if not self.base_factor > 0:
+            raise ValueError(
+                f"optimizer.base_factor must be above 0, got {self.base_factor:g}; "
+                "to keep the base as it is, set encoder.train_base='frozen'"
+            )
         if self.accumulate < 1:
             raise ValueError(f"optimizer.accumulate must be at least 1, got {self.accumulate}")
         if self.batch_size < 2:
