@@ -89,6 +89,16 @@ def test_with_fixed_statistics_a_base_trains_as_it_is_used(encoder: Encoder) -> 
     torch.testing.assert_close(encoder.train().features(images), used)
 
 
+def test_training_may_start_at_a_later_part_of_the_base(encoder: Encoder) -> None:
+    names = [name for name, _ in encoder.base.named_parameters()]
+    later = names[len(names) // 2].rsplit(".", 2)[0]
+    freeze(encoder, "all", train_from=later)
+    trained = [name for name, p in encoder.base.named_parameters() if p.requires_grad]
+    assert trained == names[names.index(trained[0]) :] and trained[0].startswith(later)
+    with pytest.raises(ValueError, match=r"SmallBase has no part 'layer9' to train from; parts: \w+"):
+        freeze(encoder, "all", train_from="layer9")
+
+
 def test_freezing_can_be_undone(encoder: Encoder) -> None:
     freeze(encoder, "frozen")
     freeze(encoder, "all")

@@ -145,7 +145,9 @@ def _norms(base: Base) -> list[nn.Module]:
     return [module for module in base.modules() if isinstance(module, _BatchNorm)]
 
 
-def freeze(encoder: Encoder, train_base: TrainBase, *, statistics: Statistics = "batch") -> None:
+def freeze(
+    encoder: Encoder, train_base: TrainBase, *, statistics: Statistics = "batch", train_from: str = ""
+) -> None:
     """Choose which weights of the base are trained; the embedder is always trained.
 
     Args:
@@ -155,6 +157,8 @@ def freeze(encoder: Encoder, train_base: TrainBase, *, statistics: Statistics = 
         statistics: by which BatchNorm of the base normalises while it trains: "batch", those of the batch;
             "fixed", the ones it came with, so that it trains as it is used. A batch holds few videos, whose
             frames look alike: their statistics are not those of other videos.
+        train_from: the first part of the base that trains, such as "network.layer2"; "": all of it. The parts
+            before it are general, and cost the most: their grids are the largest.
     """
     if train_base not in get_args(TrainBase):
         raise ValueError(f"train_base must be one of {get_args(TrainBase)}, got {train_base!r}")
@@ -169,4 +173,19 @@ def freeze(encoder: Encoder, train_base: TrainBase, *, statistics: Statistics = 
     if train_base == "bn":
         for norm in norms:
             norm.requires_grad_(True)
+    if train_from:
+        _freeze_before(encoder.base, train_from)
     encoder.train(encoder.training)
+
+
+def _freeze_before(base: Base, part: str) -> None:
+    """No gradient for the weights in front of `part`; weights are in the order of the forward pass."""
+    names = [name for name, _ in base.named_parameters()]
+    first = next((i for i, name in enumerate(names) if f"{name}.".startswith(f"{part}.")), None)
+    if first is None:
+        parts = sorted({".".join(name.split(".")[:2]) for name in names})
+        raise ValueError(
+            f"{type(base).__name__} has no part {part!r} to train from; parts: {', '.join(parts)}"
+        )
+    for _, weight in list(base.named_parameters())[:first]:
+        weight.requires_grad_(False)

@@ -90,7 +90,7 @@ def build_encoder(recipe: Recipe, *, saved: Path | None = None) -> Encoder:
     size = (recipe.data.frame_size, recipe.data.frame_size)
     embedder = build_embedder(section.embedder, base.channels, **_embedder_options(section, base, size))
     encoder = Encoder(base, embedder, frame_size=size, fit=recipe.data.fit)
-    freeze(encoder, section.train_base, statistics=section.statistics)
+    freeze(encoder, section.train_base, statistics=section.statistics, train_from=section.train_from)
     return encoder
 
 

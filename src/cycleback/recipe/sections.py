@@ -39,6 +39,7 @@ class EncoderSection:
     )
     train_base: Literal["frozen", "bn", "all"] = "frozen"
     statistics: Literal["batch", "fixed"] = "batch"  # of BatchNorm in the base while it trains
+    train_from: str = ""  # the first part of the base that trains, such as "network.layer2"; "": all of it
     block: int = 10  # of efficientnet_lite0: the last one kept
     weights: str = "imagenet"  # of resnet50 and timm: a name, a file, or "" for random first values
     layer: str = "layer3[2]"  # of resnet50: the paper's Conv4c
