@@ -80,10 +80,18 @@ def embed_indices(
         return np.arange(len(indices))[:, None] / len(indices)
     encoder = library.encoder.eval()
     if record.kind == "sequence":
-        return embed_maps(encoder, iter([_vector_maps(encoder, record, indices)]))
+        return embed_maps(
+            encoder.embedder, iter([_vector_maps(encoder, record, indices)]), device=encoder.device
+        )
     if library.features is not None:
-        return embed_maps(encoder, _kept_maps(library.features, record, indices))
-    return embed_maps(encoder, _fresh_maps(encoder, library.frames.load(record).frames, indices))
+        return embed_maps(
+            encoder.embedder, _kept_maps(library.features, record, indices), device=encoder.device
+        )
+    return embed_maps(
+        encoder.embedder,
+        _fresh_maps(encoder, library.frames.load(record).frames, indices),
+        device=encoder.device,
+    )
 
 
 def background(frames: NDArray[Any]) -> NDArray[Any]:

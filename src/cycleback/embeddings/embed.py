@@ -1,19 +1,21 @@
 """From videos and an encoder to an EmbeddingSet, in memory that does not grow with the video."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cycleback.data import CachedFrames, FrameCache, VideoRecord, event_frames, load_sequence
+from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings.features import FeatureCache
 from cycleback.embeddings.store import EmbeddingSet
 from cycleback.errors import DataError
-from cycleback.models import Encoder, fingerprint
+from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerprint
 
 CHUNK_FRAMES = 64
+GPU_CHUNK_FRAMES = 256
 Progress = Callable[[int, int], None]
 """Called with (frames done, frames in all)."""
 
@@ -25,6 +27,7 @@ def embed_records(
     frames: FrameCache,
     features: FeatureCache | None = None,
     event_names: Sequence[str] = (),
+    precision: Precision | None = None,
     progress: Progress | None = None,
 ) -> EmbeddingSet:
     """Embed every frame of every record.
@@ -35,16 +38,20 @@ def embed_records(
         frames: where decoded frames are kept.
         features: where the feature maps of a frozen base are kept, or None to compute them on the way.
         event_names: the data set's key events, in order.
+        precision: of the arithmetic; None: "bfloat16" on a GPU, "float32" elsewhere.
         progress: called after each video.
     """
     if not records:
         raise DataError("no videos to embed")
     _check_kinds(encoder, records)
     encoder = encoder.eval()
+    fast = FastEncoder(encoder, precision=precision) if encoder.input_kind == "images" else None
+    embedder = encoder.embedder if fast is None else fast.embedder
     times = {record.name: _times(record, frames) for record in records}
     total, arrays = sum(len(when) for when in times.values()), {}
     for record in records:
-        arrays[record.name] = embed_maps(encoder, _maps(encoder, record, frames, features))
+        maps = _maps(encoder, fast, record, frames=frames, features=features)
+        arrays[record.name] = embed_maps(embedder, maps, device=encoder.device)
         if progress is not None:
             progress(sum(len(array) for array in arrays.values()), total)
     return EmbeddingSet.from_arrays(
@@ -60,12 +67,11 @@ def embed_records(
 
 
 @torch.inference_mode()
-def embed_maps(encoder: Encoder, maps: Iterator[Tensor]) -> NDArray[np.float32]:
+def embed_maps(embedder: Embedder, maps: Iterator[Tensor], *, device: torch.device) -> NDArray[np.float32]:
     """Embeddings (N, D) of one video from chunks (n, F, h, w) of its feature maps."""
-    device = encoder.device
-    chunks = encoder.embed_stream(chunk.to(device).float() for chunk in maps)
-    embeddings = torch.cat([chunk.float().cpu() for chunk in chunks]).numpy()
-    return standardized(embeddings) if encoder.embedder.standardize else embeddings
+    chunks = embedder.embed_stream(chunk.to(device, non_blocking=True) for chunk in maps)
+    embeddings = torch.cat([chunk.float() for chunk in chunks]).cpu().numpy()  # waits for a GPU only here
+    return standardized(embeddings) if embedder.standardize else embeddings
 
 
 def standardized(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -91,25 +97,28 @@ def _times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
 
 
 def _maps(
-    encoder: Encoder, record: VideoRecord, frames: FrameCache, features: FeatureCache | None
+    encoder: Encoder,
+    fast: FastEncoder | None,
+    record: VideoRecord,
+    *,
+    frames: FrameCache,
+    features: FeatureCache | None,
 ) -> Iterator[Tensor]:
     """Chunks (n, F, h, w) of what the base makes of a video or sequence."""
-    if record.kind == "sequence":
+    if fast is None:
         vectors = torch.from_numpy(load_sequence(record).features).to(encoder.device)
         yield encoder.features(encoder.base.prepare(vectors))
     elif features is not None:
-        yield from _cached_maps(record, features)
+        yield from _pieces(features.load(record), encoder.device)
     else:
-        yield from _fresh_maps(encoder, frames.load(record))
+        for chunk in _pieces(frames.load(record).frames, encoder.device):
+            yield fast.features(chunk.movedim(-1, 1))
 
 
-def _fresh_maps(encoder: Encoder, cached: CachedFrames) -> Iterator[Tensor]:
-    for start in range(0, cached.num_frames, CHUNK_FRAMES):
-        chunk = torch.from_numpy(np.array(cached.frames[start : start + CHUNK_FRAMES]))
-        yield encoder.features(chunk.to(encoder.device).movedim(-1, 1))
-
-
-def _cached_maps(record: VideoRecord, features: FeatureCache) -> Iterator[Tensor]:
-    maps = features.load(record)
-    for start in range(0, len(maps), CHUNK_FRAMES):
-        yield torch.from_numpy(np.array(maps[start : start + CHUNK_FRAMES]))
+def _pieces(array: NDArray[Any], device: torch.device) -> Iterator[Tensor]:
+    """An array (N, ...) on the device, a piece (n, ...) at a time; a GPU need not wait for the copies."""
+    is_on_gpu = device.type == "cuda"
+    size = GPU_CHUNK_FRAMES if is_on_gpu else CHUNK_FRAMES
+    for start in range(0, len(array), size):
+        chunk = torch.from_numpy(np.array(array[start : start + size]))
+        yield chunk.pin_memory().to(device, non_blocking=True) if is_on_gpu else chunk

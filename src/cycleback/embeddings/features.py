@@ -31,8 +31,10 @@ class FeatureCache:
     def __init__(self, frames: FrameCache, base: Base, *, device: torch.device | None = None) -> None:
         self.frames = frames
         self.device = device or torch.device("cpu")
-        self._key = base_fingerprint(base)
-        self._extract = fast_inference(copy.deepcopy(base).to(self.device))
+        is_on_gpu = self.device.type == "cuda"
+        self._key = base_fingerprint(base) + ("-bfloat16" if is_on_gpu else "")
+        base = copy.deepcopy(base).to(self.device)
+        self._extract = fast_inference(base, precision="bfloat16" if is_on_gpu else "float32")
 
     def load(self, record: VideoRecord, *, on_frames: OnFrames = _silent) -> NDArray[np.float16]:
         """The maps of one video, memory-mapped; computed on first use and kept beside its frames."""

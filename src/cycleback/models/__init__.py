@@ -13,7 +13,8 @@ from cycleback.models.conv_embedder import ConvEmbedder
 from cycleback.models.efficientnet_lite0 import EfficientNetLite0
 from cycleback.models.embedder import ContextEmbedder, Embedder
 from cycleback.models.encoder import Encoder, TrainBase, freeze
-from cycleback.models.fast import FastBase, fast_inference
+from cycleback.models.fast import FastBase, Precision, fast_inference
+from cycleback.models.fast_encoder import FastEncoder
 from cycleback.models.gru_embedder import GRUEmbedder
 from cycleback.models.mlp_embedder import MLPEmbedder
 from cycleback.models.pooled_embedder import PooledEmbedder
@@ -37,10 +38,12 @@ __all__ = [
     "Embedder",
     "Encoder",
     "FastBase",
+    "FastEncoder",
     "GRUEmbedder",
     "InputKind",
     "MLPEmbedder",
     "PooledEmbedder",
+    "Precision",
     "Preprocessing",
     "ResNet50",
     "SmallBase",

@@ -164,6 +164,11 @@ class ConvNorm(nn.Module):
         output: Tensor = self.activation(summed)
         return output
 
+    def plus_relu(self, input: Tensor, other: Tensor) -> Tensor:
+        """Relu of the sum of `forward` and `other` (N, O, h, w)."""
+        output: Tensor = self(input)
+        return F.relu(output.add_(other), inplace=True)
+
     def folded(self, input: Tensor) -> Tensor:
         """Convolution and BatchNorm with its running statistics, as one convolution."""
         weight, bias = self.folded_weights()

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, get_args
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.models.base import Base, ConvNorm
@@ -55,8 +54,7 @@ class Bottleneck(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Grid (N, I, h, w) to (N, O, h / stride, w / stride)."""
-        output: Tensor = self.conv3(self.conv2(self.conv1(input)))
-        return F.relu(output.add_(self.downsample(input)), inplace=True)
+        return self.conv3.plus_relu(self.conv2(self.conv1(input)), self.downsample(input))
 
 
 class ResNet50(Base):

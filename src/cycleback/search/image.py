@@ -27,5 +27,5 @@ def image_query(encoder: Encoder, path: Path | str) -> Query:
         )
     pixels = read_image(path, size=encoder.frame_size, fit=encoder.fit)
     images = torch.from_numpy(pixels.copy())[None].movedim(-1, 1).to(encoder.device)
-    embeddings = embed_maps(encoder.eval(), iter([encoder.features(images)]))
+    embeddings = embed_maps(encoder.embedder, iter([encoder.eval().features(images)]), device=encoder.device)
     return vector_query(embeddings[0], encoder=fingerprint(encoder), path=path)

@@ -49,7 +49,7 @@ def held_out_cycle_rate(encoder: Encoder, videos: Sequence[Tensor], actions: Seq
 
 def embed_video(encoder: Encoder, video: Tensor) -> NDArray[np.float32]:
     """Embeddings (N, D) of a whole video in the form it is trained on."""
-    return embed_maps(encoder, _maps(encoder, video))
+    return embed_maps(encoder.embedder, _maps(encoder, video), device=encoder.device)
 
 
 def _maps(encoder: Encoder, video: Tensor) -> Iterator[Tensor]:

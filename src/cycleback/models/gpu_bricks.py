@@ -1,0 +1,99 @@
+"""Pieces of a network as a GPU runs them fastest when nothing trains.
+
+A GPU spends most of its time here on moving grids to and from its memory, so each piece makes few passes over
+them. All run on a CPU, too, with the same values.
+
+Shapes: N images, H W pixels, I O channels in and out, k kernel size, h w grid.
+"""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+CHANNELS_OF_A_BLOCK = 12  # 2 x 2 pixels of three colours
+PADDED_CHANNELS = 16  # matrix units take channels by eights
+
+
+def conv_relu(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    *,
+    stride: Sequence[int] = (1, 1),
+    padding: Sequence[int] = (0, 0),
+    groups: int = 1,
+    other: Tensor | None = None,
+) -> Tensor:
+    """Relu of a convolution (N, I, H, W) to (N, O, h, w), plus `other`: on a GPU one operation."""
+    if not input.is_cuda:
+        summed = F.conv2d(input, weight, bias, stride, padding, 1, groups)
+        return F.relu(summed if other is None else summed + other)
+    if other is None:
+        return torch.cudnn_convolution_relu(input, weight, bias, stride, padding, (1, 1), groups)
+    return torch.cudnn_convolution_add_relu(input, weight, other, 1.0, bias, stride, padding, (1, 1), groups)
+
+
+class SpaceToDepthConv(nn.Module):
+    """A convolution of stride 2 over three colours, with Relu, as one of stride 1 over blocks of 2 x 2.
+
+    Matrix units have no use for three channels; blocks of pixels have twelve.
+
+    Args:
+        kernel: (O, 3, k, k).
+        bias: (O,).
+        zeros: padding on every side.
+        dtype: of the arithmetic.
+    """
+
+    def __init__(self, kernel: Tensor, bias: Tensor, *, zeros: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        outputs, size = kernel.shape[0], kernel.shape[-1]
+        first, last = -zeros // 2, (size - 1 - zeros) // 2  # blocks reached from the one of the output
+        self.before, self.after, count = -first, last, last - first + 1
+        front = -(2 * first + zeros)
+        padded = F.pad(kernel, (front, 2 * count - size - front) * 2)  # (O, 3, 2 n, 2 n)
+        blocks = padded.reshape(outputs, 3, count, 2, count, 2).permute(0, 3, 5, 1, 2, 4)
+        blocks = blocks.reshape(outputs, CHANNELS_OF_A_BLOCK, count, count)
+        blocks = F.pad(blocks, (0, 0, 0, 0, 0, PADDED_CHANNELS - CHANNELS_OF_A_BLOCK))
+        self.weight = blocks.to(dtype).contiguous(memory_format=torch.channels_last)
+        self.bias = bias.to(dtype)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Images (N, 3, H, W) to (N, O, h, w) with h = ceil(H / 2), w = ceil(W / 2)."""
+        height, width = images.shape[-2:]
+        if height % 2 or width % 2:
+            images = F.pad(images, (0, width % 2, 0, height % 2))
+        return conv_relu(self.blocks(images), self.weight, self.bias)
+
+    def blocks(self, images: Tensor) -> Tensor:
+        """Images (N, 3, H, W) of even size as padded blocks (N, 16, H / 2 + n - 1, W / 2 + n - 1)."""
+        count, _, height, width = images.shape
+        rows, columns = height // 2, width // 2
+        sides = self.before + self.after
+        shape = (count, rows + sides, columns + sides, PADDED_CHANNELS)
+        padded = torch.zeros(shape, dtype=self.weight.dtype, device=images.device)
+        inside = padded[:, self.before : self.before + rows, self.before : self.before + columns]
+        pixels = images.permute(0, 2, 3, 1).reshape(count, rows, 2, columns, 2, 3).permute(0, 1, 3, 2, 4, 5)
+        torch.unflatten(inside[..., :CHANNELS_OF_A_BLOCK], -1, (2, 2, 3)).copy_(pixels)
+        return padded.permute(0, 3, 1, 2)
+
+
+class HalvingMaxPool(nn.Module):
+    """`nn.MaxPool2d(3, stride=2, padding=1)`: along one axis, then along the other."""
+
+    def forward(self, grid: Tensor) -> Tensor:
+        """Grid (N, F, H, W) to (N, F, h, w) with h = ceil(H / 2), w = ceil(W / 2)."""
+        if grid.shape[-2] % 2 or grid.shape[-1] % 2:
+            return F.max_pool2d(grid, 3, 2, 1)
+        return _halved(_halved(grid, 2), 3)
+
+
+def _halved(grid: Tensor, axis: int) -> Tensor:
+    """The largest of places 2 i - 1, 2 i and 2 i + 1 along an axis."""
+    even, odd = torch.unflatten(grid, axis, (-1, 2)).unbind(axis + 1)
+    largest = torch.maximum(even, odd)
+    later = largest.narrow(axis, 1, largest.shape[axis] - 1)
+    torch.maximum(later, odd.narrow(axis, 0, odd.shape[axis] - 1), out=later)
+    return largest
