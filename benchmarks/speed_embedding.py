@@ -1,0 +1,129 @@
+"""Embedding of whole videos: frames a second, memory against length, and from files.
+
+Shapes: N frames of a video, n of a chunk, H W pixels, F feature channels, h w grid, D embedding size.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from cycleback.data import FrameCache, read_dataset
+from cycleback.embeddings.embed import GPU_CHUNK_FRAMES, embed_records
+from cycleback.models import FastEncoder
+from cycleback.recipe import Recipe, build_encoder
+from speed_clock import Found, Setting, forget, milliseconds, peak_gb, seconds
+from speed_peers import embed_with_context, global_arithmetic
+
+VIDEOS_FROM_FILES = 150
+
+
+@torch.inference_mode()
+def embedding(recipe: Recipe, *, device: torch.device, frames: int = 2048) -> dict[str, float]:
+    """Frames a second of whole videos: the peers' way; base alone, embedder alone, both."""
+    size, few = recipe.data.frame_size, max(1, frames // 8)
+    pixels = torch.randint(0, 256, (frames, size, size, 3), dtype=torch.uint8, device=device)
+    video = pixels.movedim(-1, 1)  # as the frame cache has it
+    torch.manual_seed(0)
+    encoder = build_encoder(recipe).to(device).eval()
+    rate_of = partial(frames_per_second, device=device, frames=frames)
+    found = {}
+    with global_arithmetic(tf32=False, conv3d=True):
+        plain = partial(embed_with_context, encoder, video[:few])
+        found["peers_fp32"] = frames_per_second(plain, device=device, frames=few)
+    once = partial(embed_once, encoder.features, encoder.embed_stream, video)
+    with global_arithmetic(tf32=True, conv3d=False):
+        found["once_a_frame_tf32"] = rate_of(once)
+        with torch.autocast(device.type, torch.bfloat16):
+            found["once_a_frame_bf16"] = rate_of(once)
+        fast = FastEncoder(encoder, precision="bfloat16")
+        found["base"] = rate_of(lambda: [fast.features(piece) for piece in video.split(GPU_CHUNK_FRAMES)])
+        maps = [fast.features(piece) for piece in video[:few].split(GPU_CHUNK_FRAMES)]
+        again = [maps[i % len(maps)] for i in range(frames // len(maps[0]))]
+        found["embedder"] = rate_of(lambda: list(fast.embed_stream(again)))
+        found["together"] = rate_of(partial(embed_once, fast.features, fast.embed_stream, video))
+    print({name: round(value) for name, value in found.items()}, flush=True)
+    return found
+
+
+def frames_per_second(function: Callable[[], object], *, device: torch.device, frames: int) -> float:
+    """So many frames by the time of a call."""
+    return 1000 * frames / milliseconds(function, device=device, repeats=5, warmup=3)
+
+
+def embed_once(
+    features: Callable[[Tensor], Tensor],
+    embed_stream: Callable[[Iterator[Tensor]], Iterator[Tensor]],
+    video: Tensor,
+) -> Tensor:
+    """Embeddings (N, D) of a video (N, 3, H, W), the base once a frame, in chunks."""
+    return torch.cat(list(embed_stream(features(piece) for piece in video.split(GPU_CHUNK_FRAMES))))
+
+
+@torch.inference_mode()
+def embed_host_frames(fast: FastEncoder, *, num_frames: int, chunk: Tensor, device: torch.device) -> Tensor:
+    """Embeddings (N, D) of a video that is one `chunk` (n, 3, H, W) of host memory again and again."""
+    sizes = (min(len(chunk), num_frames - start) for start in range(0, num_frames, len(chunk)))
+    maps = (fast.features(chunk[:size].to(device, non_blocking=True)) for size in sizes)
+    return torch.cat(list(fast.embed_stream(maps))).cpu()
+
+
+def host_chunk(recipe: Recipe, setting: Setting) -> Tensor:
+    """Frames (n, 3, H, W) of noise in host memory, where the device can fetch them by itself."""
+    size, count = recipe.data.frame_size, 8 if setting.is_smoke else GPU_CHUNK_FRAMES
+    frames = torch.randint(0, 256, (count, size, size, 3), dtype=torch.uint8)
+    return (frames.pin_memory() if setting.is_gpu else frames).movedim(-1, 1)
+
+
+def by_length(recipe: Recipe, setting: Setting, lengths: tuple[int, ...]) -> Iterator[Found]:
+    """Seconds and peak memory of videos of some lengths that come from host memory in chunks."""
+    torch.manual_seed(0)
+    fast = FastEncoder(build_encoder(recipe).to(setting.device).eval(), precision="bfloat16")
+    chunk = host_chunk(recipe, setting)
+    run = partial(embed_host_frames, fast, chunk=chunk, device=setting.device)
+    run(num_frames=lengths[0])
+    for length in lengths:
+        forget(setting.device)
+        took = seconds(partial(run, num_frames=length), device=setting.device)
+        print(f"{length} frames from the host: {took:.2f} s", flush=True)
+        yield {"frames": length, "seconds": took, "peak_gb": peak_gb(setting.device)}
+
+
+def from_files(data: Path, setting: Setting) -> Found:
+    """Decoding some videos into the frame cache, and embedding what is there: seconds of each."""
+    records = read_dataset(data).records[: 2 if setting.is_smoke else VIDEOS_FROM_FILES]
+    recipe = setting.recipe("data.frame_size=32" if setting.is_smoke else "data.frame_size=160")
+    encoder = build_encoder(recipe).to(setting.device).eval()
+    with tempfile.TemporaryDirectory() as folder:
+        frames = FrameCache(Path(folder), size=encoder.frame_size, fit=encoder.fit)
+        started = time.perf_counter()
+        frames.fill(records)
+        decoded = time.perf_counter()
+        embed_records(encoder, records[:2], frames=frames)
+        again = time.perf_counter()
+        found = embed_records(encoder, records, frames=frames)
+        ended = time.perf_counter()
+    count = sum(len(found[name]) for name in found.names)
+    seconds_of = {"decode_seconds": decoded - started, "embed_seconds": ended - again}
+    return {"videos": len(records), "frames": count, "frame_size": recipe.data.frame_size, **seconds_of}
+
+
+def measure(setting: Setting) -> Iterator[Found]:
+    """Rates from resident frames, memory from frames that come in chunks, and seconds from files."""
+    recipe = setting.recipe()
+    found = embedding(recipe, device=setting.device, frames=16 if setting.is_smoke else 2048)
+    yield {
+        "frames_per_second": found,
+        "embed_fps": found["together"],
+        "embed_ratio_fp32": found["together"] / found["peers_fp32"],
+    }
+    lengths = (8, 24) if setting.is_smoke else (1_000, 10_000)
+    yield {"from_host": list(by_length(recipe, setting, lengths))}
+    if setting.data is not None:
+        result = from_files(setting.data, setting)
+        print(result, flush=True)
+        yield {"from_files": result}

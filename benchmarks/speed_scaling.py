@@ -1,0 +1,49 @@
+"""How time and memory grow: with videos, with frames, with the length of a video, with a set to evaluate."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+
+from cycleback.evaluation import evaluate
+from speed_clock import Found, Setting, attempted, seconds
+from speed_embedding import by_length
+from speed_evaluation import paper_sized
+from speed_training import timed_step
+
+CPU = torch.device("cpu")
+
+
+def steps(setting: Setting, sizes: list[tuple[int, int]]) -> Iterator[Found]:
+    """Time and memory of the step of some (videos, frames)."""
+    for videos, frames in sizes:
+        recipe = setting.recipe(f"data.frames_per_video={frames}")
+        run = partial(timed_step, setting.best_eager_rung, recipe, videos=videos, setting=setting, repeats=7)
+        row = attempted(f"step of {videos} videos of {frames} frames", run, setting)
+        if row is not None:
+            yield {"videos": videos, "frames": frames, **row}
+
+
+def evaluations(setting: Setting) -> Iterator[Found]:
+    """Seconds of a report of part of the set, every action thinned alike."""
+    videos = paper_sized(setting)
+    evaluate(None, videos.subset(videos.names[:3]))  # compiles
+    for share in (4, 2) if setting.is_smoke else (16, 8, 4):
+        part = videos.subset(videos.names[::share])
+        yield {
+            "videos": len(part.names),
+            "seconds": seconds(partial(evaluate, None, part), device=CPU),
+        }
+
+
+def measure(setting: Setting) -> Iterator[Found]:
+    """Every curve."""
+    smoke, rung = setting.is_smoke, setting.best_eager_rung
+    counts, lengths = ((2, 3), (6, 8)) if smoke else ((2, 4, 8, 16, 32), (10, 20, 40, 80))
+    frames = 6 if smoke else 20
+    yield {"rung": rung, "by_videos": list(steps(setting, [(count, frames) for count in counts]))}
+    yield {"by_frames": list(steps(setting, [(setting.videos, length) for length in lengths]))}
+    small = setting.recipe("encoder.base=small", "encoder.train_base=all")
+    sizes = (8, 16) if smoke else (100, 300, 1_000, 3_000, 10_000, 20_000)
+    yield {"by_length": list(by_length(small, setting, sizes))}
+    yield {"by_set": list(evaluations(setting))}

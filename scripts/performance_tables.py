@@ -1,0 +1,239 @@
+"""The tables of docs/performance.md: a part of results/gpu_speed.json in, markdown out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+NOTHING = "*Not measured yet.*"
+PICTURE = "images/performance-scaling.svg"  # as the page names it
+
+# rung -> what changes, and what it is expected to do
+CHANGES = {
+    "fp32": ("as peers write it: float32, a loop over pairs, a padded Conv3d", "the baseline"),
+    "tf32": ("products rounded to TF32, all pairs at once", "products move to the tensor cores"),
+    "bf16": ("bfloat16 by autocast, fused Adam", "twice the rate of products, half the bytes"),
+    "channels_last": ("the base's weights channels-last", "no copies from one layout to the other"),
+    "stacked": ("Conv3d as one 2-D convolution", "a third fewer products in the embedder, better kernels"),
+    "recorded": ("the step replayed as one CUDA graph", "the GPU never waits for the processor"),
+    "compiled": ("torch.compile, recorded", "norms and activations fused: fewer bytes"),
+}
+# key of the result -> (what is measured, what was asked for, digits)
+WANTED = {
+    "train_step_ms": ("training step, ms", "at most 24", 1),
+    "train_ratio_fp32": ("training step, times faster than float32", "9", 1),
+    "loop_over_step": ("whole loop over bare step", "at most 1.10", 2),
+    "embed_fps": ("embedding, frames a second", "at least 25,000", 0),
+    "embed_ratio_fp32": ("embedding, times faster than float32", "6", 1),
+}
+LINKS = {"NVLink 4": 450.0, "PCIe 5 x16": 63.0, "100 Gb/s network": 12.5}  # nominal GB/s, one direction
+PROCESSES = (2, 4, 8, 16)
+Found = Mapping[str, Any]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> str:
+    """A table whose first columns are words and all others numbers."""
+    lines = [f"| {' | '.join(header)} |", "|" + "---|" * words + "---:|" * (len(header) - words)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """With commas; a dash where there is none."""
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def made(part: Found) -> str:
+    """Where the figures come from."""
+    smoke = " (tiny sizes: the figures mean nothing)" if part.get("is_smoke") else ""
+    return f"\n\n{part['device']}, torch {part['torch']}, commit {part['commit']}{smoke}."
+
+
+def headline(results: Found) -> str:
+    """What was asked for, and what is."""
+    rows = [
+        (name, wanted, number(results[key], digits))
+        for key, (name, wanted, digits) in WANTED.items()
+        if key in results
+    ]
+    return table(("", "wanted", "measured"), rows, words=2) if rows else NOTHING
+
+
+def floor(training: Found) -> str:
+    """The least a step can take."""
+    times = training["floor_ms"]
+    rows = [
+        (
+            "products",
+            f"{number(training['step_tflop'], 2)} TFLOP",
+            f"{number(training['ceiling_tflops'], 0)} TFLOP/s",
+        ),
+        ("bytes", f"{number(training['step_gbytes'], 1)} GB", f"{number(training['copy_tb_per_s'], 2)} TB/s"),
+        ("the longer of both, layer by layer", "", ""),
+    ]
+    return table(
+        ("floor of the step", "amount", "ceiling", "ms"),
+        [(*row, number(ms)) for row, ms in zip(rows, times.values(), strict=True)],
+    ) + made(training)
+
+
+def rungs(training: Found) -> str:
+    """What each change gave."""
+    found, before = training["rungs"], None
+    rows = []
+    for rung, (change, expected) in CHANGES.items():
+        if rung not in found:
+            continue
+        ms = found[rung]["ms"]
+        share = training.get("step_tflop", 0) / ms * 1e3 / training["ceiling_tflops"]
+        faster = "" if before is None else f"{before / ms:.2f} ×"
+        overall = f"{found['fp32']['ms'] / ms:.1f} ×" if "fp32" in found else "–"
+        memory = number(found[rung].get("peak_gb"))
+        rows.append(
+            (f"`{rung}`: {change}", expected, number(ms), faster, overall, f"{100 * share:.0f} %", memory)
+        )
+        before = ms
+    header = ("change", "expected", "ms", "gave", "in all", "of the ceiling", "GB")
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in found.values()))
+    return table(header, rows, words=2) + made({**training, "commit": commits})
+
+
+def variants(training: Found) -> str:
+    """Other batch sizes and fewer trained layers."""
+    more = {f"{count} videos": row for count, row in training.get("by_videos", {}).items()}
+    more |= {f"trained of the base: {what}": row for what, row in training.get("by_layers", {}).items()}
+    rows = [(name, row["rung"], number(row["ms"]), number(row.get("peak_gb"))) for name, row in more.items()]
+    return table(("step", "rung", "ms", "GB"), rows, words=2) + made(training) if rows else NOTHING
+
+
+def loop(part: Found) -> str:
+    """The whole loop, ours and the peers'."""
+    ours = part["loop_ms"]
+    rows = [
+        (f"bare step ({part['rung']})", number(part["step_ms"]), ""),
+        ("our loop, from resident frames", number(ours), "1.0 ×"),
+    ]
+    if "peers_loop_ms" in part:
+        rows.append(
+            (
+                "peers' loop, decoding in it",
+                number(part["peers_loop_ms"]),
+                _times(part["peers_loop_ms"], ours),
+            )
+        )
+    if "peers_loader_ms" in part:
+        name = f"the same with {part['peers_workers']} processes that decode and augment"
+        rows.append((name, number(part["peers_loader_ms"]), _times(part["peers_loader_ms"], ours)))
+    return table(("an update", "ms", "over ours"), rows) + made(part)
+
+
+def _times(value: float, ours: float) -> str:
+    return f"{value / ours:.1f} ×"
+
+
+def embedding(part: Found) -> str:
+    """Rates, and memory against length."""
+    rates = part["frames_per_second"]
+    slowest = rates["peers_fp32"]
+    rows = [(name.replace("_", " "), number(rate, 0), _times(rate, slowest)) for name, rate in rates.items()]
+    found = table(("resident frames", "frames/s", "over peers"), rows)
+    if "from_host" in part:
+        lengths = [
+            (number(row["frames"], 0), number(row["frames"] / row["seconds"], 0), number(row["peak_gb"], 2))
+            for row in part["from_host"]
+        ]
+        found += "\n\n" + table(("frames from host memory", "frames/s", "peak GB"), lengths)
+    return found + made(part)
+
+
+def frozen(part: Found) -> str:
+    """Small updates, and the run on a data set."""
+    small = part["small_updates_ms"]
+    ways = list(next(iter(small.values())))
+    rows = [(name, *(number(row[way], 2) for way in ways)) for name, row in small.items()]
+    found = table(("update of the recipe `fast`, ms", *ways), rows)
+    if "run" in part:
+        run = part["run"]
+        stages = [
+            (f"decoding {number(run['frames'], 0)} frames of `{run['data']}`", number(run["decode_seconds"])),
+            ("feature maps, once", number(run["feature_seconds"])),
+            (f"{number(run['updates'], 0)} updates", number(run["update_seconds"])),
+        ]
+        found += "\n\n" + table(("the whole run", "seconds"), stages)
+    return found + made(part)
+
+
+def losses(part: Found) -> str:
+    """Milliseconds by loss and size; the loop over pairs."""
+    rows = part["rows"]
+    sizes = sorted({row["frames"] for row in rows})
+    cells = {(row["loss"], row["videos"], row["frames"]): row for row in rows}
+    lines = []
+    for loss, videos in dict.fromkeys((row["loss"], row["videos"]) for row in rows):
+        line = [cells.get((loss, videos, frames)) for frames in sizes]
+        peak = max((row["peak_gb"] or 0 for row in line if row), default=0)
+        times = [number(row["ms"], 2) if row else "–" for row in line]
+        lines.append((f"{loss}, {videos} videos", *times, number(peak or None, 2)))
+    found = table(("forward and backward, ms", *(f"{size} frames" for size in sizes), "peak GB"), lines)
+    if part.get("by_pairs"):
+        plain = [
+            (
+                f"{row['videos']} videos of {row['frames']} frames",
+                number(row["ms"], 2),
+                f"{row['ratio']:.1f} ×",
+            )
+            for row in part["by_pairs"]
+        ]
+        found += "\n\n" + table(("TCC as a loop over pairs", "ms", "over all at once"), plain)
+    return found + made(part)
+
+
+def alignment(part: Found) -> str:
+    """Many pairs."""
+    names = {
+        "distances_ms": "squared distances, on the device",
+        "soft_matches_ms": "soft nearest neighbours, on the device",
+        "dtw_costs_ms": "dynamic time warping, costs alone, on the device",
+    }
+    rows = [(names[key], number(value, 2)) for key, value in part["on_device"].items()]
+    if "on_cpu" in part:
+        cpu = part["on_cpu"]
+        rows.append(
+            (f"distances and warping paths, {cpu['threads']} CPU threads", number(cpu["dtw_paths_ms"], 2))
+        )
+        rows.append(("the same pair after pair", number(cpu["one_by_one_ms_a_pair"] * part["pairs"], 2)))
+    title = f"{number(part['pairs'], 0)} pairs of {part['frames']} frames, D = {part['embedding_size']}"
+    return table((title, "ms"), rows) + made(part)
+
+
+def evaluation(part: Found) -> str:
+    """A set as large as Penn Action."""
+    rows = [("the whole report, CPU", number(part["report_seconds"]))]
+    if "nearest_cpu_seconds" in part:
+        rows.append(("nearest frames of all pairs, CPU", number(part["nearest_cpu_seconds"], 2)))
+        rows.append(("the same on the device, single precision", number(part["nearest_device_seconds"], 2)))
+    title = f"{number(part['videos'], 0)} videos, {number(part['pairs'], 0)} pairs, {part['cores']} cores"
+    return table((title, "seconds"), rows) + made(part)
+
+
+def scaling(part: Found) -> str:
+    """The picture."""
+    return f"![time and memory against videos, frames, length]({PICTURE})" + made(part)
+
+
+def several(results: Found) -> str:
+    """Efficiency of several GPUs, on paper."""
+    training, step = results["training"], results["train_step_ms"]
+    sent = 4 * training["trained_parameters"] / 1e9
+    loss = {
+        row["videos"]: row["ms"]
+        for row in results.get("losses", {}).get("rows", [])
+        if row["loss"] == "tcc" and row["frames"] == 20
+    }
+    rows = []
+    for name, rate in LINKS.items():
+        cells = []
+        for count in PROCESSES:
+            pairs = loss.get(4 * count, loss.get(4, 0.0)) - loss.get(4, 0.0)
+            total = step + 1000 * 2 * (count - 1) / count * sent / rate + pairs
+            cells.append(f"{100 * step / total:.0f} %")
+        rows.append((f"{name}, {rate:g} GB/s", *cells))
+    head = f"step {step:.1f} ms, gradients {1000 * sent:.0f} MB"
+    return table((head, *(f"{count} GPUs" for count in PROCESSES)), rows)
