@@ -1,4 +1,4 @@
-"""Write RESULTS.md from the committed result files.
+"""Write RESULTS.md from the committed result files, and draw its figure.
 
 Example:
     python benchmarks/results_page.py
@@ -6,50 +6,196 @@ Example:
 
 import argparse
 import json
+import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "RESULTS.md"
-COLUMNS = {
-    "event_error_frames": ("event error, frames", "{:.1f}"),
-    "event_error_ms": ("ms", "{:.0f}"),
-    "event_error_frames_dtw": ("by DTW, frames", "{:.1f}"),
-    "pce1": ("PCE@1", "{:.3f}"),
-    "pce3": ("PCE@3", "{:.3f}"),
-    "progression": ("progression", "{:.3f}"),
-    "tau": ("tau", "{:.3f}"),
-    "cycle_rate": ("cycle rate", "{:.3f}"),
+FIGURE = ROOT / "docs" / "images" / "golf-few-shot.svg"
+BASES = {
+    "resnet50": "ResNet-50, fine-tuned from ImageNet weights",
+    "vggm": "VGG-M, from scratch",
+    "lite0": "EfficientNet-Lite0, frozen, with a small trained embedder",
 }
-FRACTIONS = ("0.1", "0.5", "1.0")
-POSES = "penn_poses"
-POSES_HEAD = """The paper's 13 actions on the official split, 2-D poses instead of pictures
-(`benchmarks/penn_poses.py`). *joint* is one model of all actions, *own* one an action. There are no phase
-labels, so nothing here says that a match is right."""
+COLUMNS = {
+    "phase_accuracy_by_fraction/0.1": ("phase accuracy, 10 %", 3),
+    "phase_accuracy_by_fraction/0.5": ("50 %", 3),
+    "phase_accuracy_by_fraction/1.0": ("100 %", 3),
+    "progression": ("progression", 3),
+    "tau": ("tau", 3),
+    "event_error_ms": ("event error, ms", 0),
+    "event_error_ms_dtw": ("by DTW", 0),
+    "pce1": ("PCE@1", 3),
+    "pce3": ("PCE@3", 3),
+    "pce1_dtw": ("PCE@1 by DTW", 3),
+    "pce3_dtw": ("PCE@3 by DTW", 3),
+    "precision5": ("precision@5", 3),
+}
+ORDER = (
+    *("time-only", "random", "frozen", "supervised", "sal", "tcn", "tcc", "tcc-classification", "tcc-mse"),
+    *("tcc-stochastic", "tcc+sal", "tcc+tcn"),
+)
+LINES = ("tcc+tcn", "tcc", "tcn", "sal", "supervised", "frozen")
 HEAD = """# Results
 
-Made by `python benchmarks/results_page.py` from `results/*.json`, which
-`benchmarks/reproduce.py` writes. Every table has the row *time-only* (embedding = frame / length, no
-pixels): a method below it in a column has learned nothing there. Event error is the median distance at
-which a key event lands when it is carried to another held-out video by its nearest neighbour; phase
-accuracy is that of a logistic regression trained on 10 / 50 / 100 % of the labelled training videos.
+Made by `python benchmarks/results_page.py` from `results/*.json`; the commands that made those stand with the
+tables. Every table has the row *time-only* (embedding = frame / length, no pixels): a method below it in a
+column has learned nothing there. ± is the standard deviation over seeds, where a row has several.
 """
+GOLF_HEAD = """379 training videos, 191 held-out ones at full speed (*val*) and 50 in slow motion
+(*val_slow*), with 8 key events each. Phase accuracy is that of a logistic regression trained on 10 / 50 /
+100 % of the labelled training videos. Event error is the median distance at which a key event lands when it
+is carried to another held-out video, by nearest neighbour or by dynamic time warping; PCE@k is the share of
+them that land within k frames. Precision@5 is the share of the 5 nearest frames of other videos that are in
+the same phase. *random* is the encoder before training; *frozen* is its base alone, averaged over nine
+parts of the picture; *supervised* was trained with the phase labels of all training videos, the others
+without any. Minutes are of training. The videos are prepared by
+
+    cycleback data prepare golfdb downloads/golfdb golf
+"""
+FIGURE_TEXT = """![phase accuracy against the number of labelled videos](docs/images/golf-few-shot.svg)
+
+Phase accuracy on *val* with the labels of a few training videos: up to 10 videos the mean of 50 draws, then
+one draw of 10 and of 50 % of all videos, then all. *supervised* has seen all labels before. Bands reach from
+the lowest seed to the highest.
+"""
+TRANSFER_HEAD = """Key events found in the held-out golf videos when so many training videos are labelled
+(`benchmarks/label_transfer.py`): *transfer* carries the labels over by alignment, *supervised* is trained on
+them. The other rows are described in that file."""
+TRANSFER_COMMAND = """    python benchmarks/label_transfer.py golf --run {run} --updates {updates} \\
+      --out results/label_transfer.json"""
+TRANSFER = {
+    "median_ms": ("median error in ms, by labelled videos", 0),
+    "pce1": ("PCE@1", 3),
+    "pce3": ("PCE@3", 3),
+}
+POSES_HEAD = """The paper's 13 actions on the official split, 2-D poses instead of pictures. *joint* is
+one model of all actions, *own* one an action. No phase labels: nothing here says that a match is right.
+
+    cycleback data prepare penn-poses downloads/penn_action_poses penn
+    python benchmarks/penn_poses.py penn --out results/penn_poses.json"""
 
 
-def table(rows: dict[str, Any], part: str) -> list[str]:
-    """One held-out part as Markdown."""
-    titles = [title for title, _ in COLUMNS.values()]
-    lines = [f"| {part} | " + " | ".join([*titles, "phase accuracy", "minutes", "device"]) + " |"]
-    lines.append("|---|" + "---|" * (len(titles) + 3))
-    for name, row in rows.items():
-        scores = row[part]
-        cells = [pattern.format(scores[key]) for key, (_, pattern) in COLUMNS.items()]
-        shares = scores["phase_accuracy_by_fraction"]
-        cells.append(" / ".join(f"{shares[share]:.3f}" for share in FRACTIONS if share in shares) or "–")
-        timed = row["minutes"] > 0 and "CPU" not in row["device"]  # shared processors tell no time
-        cells += [f"{row['minutes']:.1f}" if timed else "–", row["device"]]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+def cell(value: Any, digits: int, *, seeds: int = 1) -> str:
+    """A number, or [mean, spread] over seeds, as text; a dash where there is none."""
+    if value is None:
+        return "–"
+    mean, spread = value if isinstance(value, list) else (value, 0.0)
+    return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if seeds > 1 else "")
+
+
+def looked_up(scores: Mapping[str, Any], path: str) -> Any:
+    """The score at a/b in nested scores, or None."""
+    found: Any = scores
+    for key in path.split("/"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def markdown(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Lines of a table, numbers to the right."""
+    titles = list(titles)
+    head = ["| " + " | ".join(titles) + " |", "|---|" + "---:|" * (len(titles) - 1)]
+    return [*head, *("| " + " | ".join(cells) + " |" for cells in rows)]
+
+
+def golf_table(rows: Mapping[str, Any], part: str, untimed: set[str]) -> list[str]:
+    """The rows of one base on one held-out part; minutes are not told of `untimed` rows."""
+    titles = [part, *(title for title, _ in COLUMNS.values()), "minutes", "seeds"]
+    lines = []
+    for name in sorted(rows, key=ORDER.index):
+        row, seeds = rows[name][part], rows[name]["seeds"]
+        cells = [cell(looked_up(row, path), d, seeds=seeds) for path, (_, d) in COLUMNS.items()]
+        minutes = None if name in untimed else rows[name]["minutes"]
+        lines.append([name, *cells, cell(minutes, 1, seeds=seeds), str(seeds)])
+    return markdown(titles, lines)
+
+
+def of_base(found: Mapping[str, Any], base: str) -> dict[str, Any]:
+    """What is named base/..., without the base."""
+    return {key.partition("/")[2]: value for key, value in found.items() if key.partition("/")[0] == base}
+
+
+def commands(runs: Mapping[str, Any], base: str) -> list[str]:
+    """The commands that make the runs of a base: one for all rows that share settings and seeds."""
+    seeds: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for key, run in runs.items():
+        row, _, seed = key.rpartition("/")
+        seeds.setdefault((tuple(run["recipe"]), row), []).append(seed)
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (settings, row), found in seeds.items():
+        groups.setdefault((settings, tuple(sorted(found, key=int))), []).append(row)
+    lines = []
+    for ((recipe, *overrides), numbers), rows in groups.items():
+        command = ["python", "benchmarks/reproduce.py", "golf", "--bases", base]
+        command += ["--base", f"{base}={recipe}", *overrides, "--rows", ",".join(rows)]
+        lines.append(shlex.join([*command, "--seeds", ",".join(numbers), "--out", "results/golf.json"]))
     return lines
+
+
+def made_on(runs: Iterable[Mapping[str, Any]]) -> str:
+    """Where runs were made, in words."""
+    found = list(runs)
+    devices, versions, commits = (
+        " and ".join(dict.fromkeys(str(run[key]) for run in found if key in run))
+        for key in ("device", "torch", "commit")
+    )
+    return f"Made on {devices} with torch {versions} at commit {commits}."
+
+
+def golf_section(result: Mapping[str, Any]) -> list[str]:
+    """Tables of each base and part, and the commands that made them."""
+    lines = ["## GolfDB", "", GOLF_HEAD]
+    if any("few_shot" in run["val"] for run in result["runs"].values()):
+        lines.append(FIGURE_TEXT)
+    for base, title in BASES.items():
+        rows, runs = of_base(result["rows"], base), of_base(result["runs"], base)
+        if not rows:
+            continue
+        slow = {key.rpartition("/")[0] for key, run in runs.items() if "CPU" in run["device"]}
+        untimed = {name for name in rows if name in slow or not any(_listed(rows[name]["minutes"]))}
+        lines += [f"### {title}", "", *(f"    {line}" for line in commands(runs, base)), ""]
+        for part in [key for key, value in next(iter(rows.values())).items() if isinstance(value, dict)]:
+            lines += [*golf_table(rows, part, untimed), ""]
+        lines += [made_on(runs.values()) + _narrowed(runs.values()), ""]
+    return lines
+
+
+def _narrowed(runs: Iterable[Mapping[str, Any]]) -> str:
+    shares = [run["variance_kept"] for run in runs if "variance_kept" in run]
+    text = " Of the frozen base, the 512 main directions of the training frames: {:.0%} of the variance."
+    return text.format(shares[0]) if shares else ""
+
+
+def _listed(value: Any) -> list[float]:
+    return value if isinstance(value, list) else [value]
+
+
+def golf_fast(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The older file of one base and one seed, in the form of golf.json."""
+    named = {key.partition("/")[0].replace("untrained", "random"): row for key, row in result["rows"].items()}
+    rows = {f"lite0/{name}": {"seeds": 1, **row} for name, row in named.items()}
+    runs = {f"{key}/0": {**row, "recipe": result["recipe"]} for key, row in rows.items()}
+    return {"rows": rows, "runs": runs}
+
+
+def transfer_section(result: Mapping[str, Any]) -> list[str]:
+    """Key events by label transfer beside those of other ways to use the same labels."""
+    counts = sorted(result["labelled"], key=int)
+    ways = dict.fromkeys(way for count in counts for way in result["labelled"][count])
+    lines = ["## Label transfer", "", TRANSFER_HEAD, ""]
+    if "run" in result:
+        lines += [TRANSFER_COMMAND.format(**result), ""]
+    for key, (title, digits) in TRANSFER.items():
+        rows = [
+            [way, *(cell(looked_up(result["labelled"], f"{n}/{way}/{key}"), digits) for n in counts)]
+            for way in ways
+        ]
+        lines += [*markdown([title, *counts], rows), ""]
+    return [*lines, made_on([result]), ""]
 
 
 def poses_table(rows: dict[str, Any]) -> list[str]:
@@ -66,19 +212,65 @@ def poses_table(rows: dict[str, Any]) -> list[str]:
 
 def page(paths: list[Path]) -> str:
     """All result files as one page."""
+    results = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
     lines = [HEAD]
-    for path in paths:
-        result = json.loads(path.read_text("utf-8"))
-        if path.stem == POSES:
-            lines += ["## Penn Action poses", "", POSES_HEAD, "", *poses_table(result["rows"]), ""]
-        if "recipe" not in result:  # the others have pages of their own
-            continue
-        rows = result["rows"]
-        parts = [key for key, value in next(iter(rows.values())).items() if isinstance(value, dict)]
-        lines += [f"## {path.stem}", "", f"Recipe: `{' '.join(result['recipe'])}`", ""]
-        for part in parts:
-            lines += [*table(rows, part), ""]
+    golf = golf_results(results)
+    if golf["rows"]:
+        lines += golf_section(golf)
+    if "label_transfer" in results:
+        lines += transfer_section(results["label_transfer"])
+    if "penn_poses" in results:
+        lines += ["## Penn Action poses", "", POSES_HEAD, "", *poses_table(results["penn_poses"]["rows"]), ""]
     return "\n".join(lines)
+
+
+def golf_results(results: Mapping[str, Any]) -> dict[str, Any]:
+    """golf.json, and what only the older file has."""
+    golf = results.get("golf", {"rows": {}, "runs": {}})
+    if "golf-fast" in results and not of_base(golf["rows"], "lite0"):
+        older = golf_fast(results["golf-fast"])
+        return {key: {**golf[key], **older[key]} for key in older}
+    return {"rows": golf["rows"], "runs": golf["runs"]}
+
+
+def few_shot_curve(runs: list[Mapping[str, Any]]) -> tuple[list[int], list[list[float]]]:
+    """Numbers of labelled videos, and the phase accuracies of all runs with each."""
+    videos = runs[0]["val"]["counts"]["labelled_train_videos"]
+    shares = [s for s in runs[0]["val"]["phase_accuracy_by_fraction"] if int(float(s) * videos) > 10]
+    few = list(runs[0]["val"]["few_shot"])
+    values = [[run["val"]["few_shot"][number]["mean"] for run in runs] for number in few]
+    values += [[run["val"]["phase_accuracy_by_fraction"][share] for run in runs] for share in shares]
+    return [*map(int, few), *(int(float(share) * videos) for share in shares)], values
+
+
+def draw_few_shot(runs: Mapping[str, Any]) -> bytes | None:
+    """Phase accuracy against labelled videos, a panel a base; None where nothing is there to draw."""
+    from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
+
+    known = {key: run for key, run in runs.items() if "few_shot" in run["val"]}
+    bases = [base for base in BASES if of_base(known, base)]
+    if not bases:
+        return None
+    with new_figure(len(bases)) as (figure, axes):
+        for axis, base in zip(axes, bases, strict=True):
+            _draw_lines(axis, of_base(known, base), PHASE_COLOURS)
+            axis.set(title=BASES[base], xscale="log", xlabel="labelled videos", ylabel="phase accuracy")
+            numbers, _ = few_shot_curve(list(of_base(known, base).values()))
+            axis.set_xticks(numbers, labels=[str(number) for number in numbers])
+            axis.minorticks_off()
+            axis.grid(axis="y")
+            axis.legend()
+        return image_bytes(figure, "svg")
+
+
+def _draw_lines(axis: Any, runs: Mapping[str, Any], colours: Iterable[str]) -> None:
+    for colour, row in zip(colours, LINES, strict=False):
+        group = [run for key, run in runs.items() if key.rpartition("/")[0] == row]
+        if group:
+            numbers, values = few_shot_curve(group)
+            low, high = ([choose(found) for found in values] for choose in (min, max))
+            axis.plot(numbers, [*map(fmean, values)], color=colour, label=row, marker="o", markersize=3)
+            axis.fill_between(numbers, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
 def result_files() -> list[Path]:
@@ -87,12 +279,21 @@ def result_files() -> list[Path]:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page and draw the figure."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.parse_args()
-    PAGE.write_text(page(result_files()), "utf-8")
+    parser.add_argument("results", type=Path, nargs="*", help="result files (default: the committed ones)")
+    parser.add_argument("--out", type=Path, default=PAGE, help="the page (default: RESULTS.md)")
+    arguments = parser.parse_args()
+    paths = arguments.results or result_files()
+    arguments.out.write_text(page(paths), "utf-8")
+    golf = golf_results({path.stem: json.loads(path.read_text("utf-8")) for path in paths})
+    picture = draw_few_shot(golf["runs"])
+    if picture is not None:
+        target = arguments.out.parent / FIGURE.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(picture)
 
 
 if __name__ == "__main__":
