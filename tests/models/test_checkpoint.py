@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from cycleback.errors import CheckpointError
@@ -126,3 +127,43 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path, encoder: Encoder) 
     save_file({"weight": torch.zeros(2)}, tmp_path / "encoder.safetensors")
     with pytest.raises(CheckpointError, match="expected 'cycleback-encoder-1', found 'no format mark'"):
         load_settings(tmp_path)
+
+
+def test_half_precision_halves_kernels_and_keeps_vectors(tmp_path: Path, encoder: Encoder) -> None:
+    with safe_open(save_encoder(tmp_path, encoder, {}, half=True), framework="pt") as file:
+        saved = {name: file.get_tensor(name) for name in encoder.state_dict()}
+    for name, tensor in encoder.state_dict().items():
+        is_large = tensor.ndim > 1
+        assert saved[name].dtype == (torch.float16 if is_large else tensor.dtype), name
+        assert is_large or torch.equal(saved[name], tensor)
+
+
+def test_half_precision_comes_back_as_floats_near_the_original(
+    tmp_path: Path, make_encoder: Callable[..., Encoder]
+) -> None:
+    exact, loaded = make_encoder(seed=0), make_encoder(seed=1)
+    save_encoder(tmp_path, exact, {}, half=True)
+    load_weights(tmp_path, loaded)
+    assert {tensor.dtype for tensor in loaded.parameters()} == {torch.float32}
+    images = torch.rand(2, 4, 2, 3, 32, 32)
+    difference = (exact(images) - loaded(images)).square().mean().sqrt() / exact(images).std()
+    assert 0 < difference < 2e-3
+
+
+def test_the_fingerprint_of_a_half_precision_file_is_that_of_what_is_loaded(
+    tmp_path: Path, make_encoder: Callable[..., Encoder]
+) -> None:
+    exact, loaded = make_encoder(seed=0), make_encoder(seed=1)
+    with safe_open(save_encoder(tmp_path, exact, {}, half=True), framework="pt") as file:
+        written = file.metadata()["fingerprint"]
+    load_weights(tmp_path, loaded)
+    assert written == fingerprint(loaded) != fingerprint(exact)
+
+
+def test_weights_beyond_half_precision_are_refused(tmp_path: Path, encoder: Encoder) -> None:
+    with torch.no_grad():
+        encoder.base.layers[0].conv.weight[0, 0, 0, 0] = -70000.0
+    message = r"layers\.0\.conv\.weight reaches 70000, and 16 bits hold no more than 65504"
+    with pytest.raises(CheckpointError, match=message):
+        save_encoder(tmp_path, encoder, {}, half=True)
+    assert list(tmp_path.iterdir()) == []

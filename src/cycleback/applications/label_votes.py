@@ -2,7 +2,9 @@
 
 Each labelled video is aligned with the new one. The votes are weighed by how well the two videos match as a
 whole, squared: on real videos a source that fits badly is wrong about all its labels at once. The weighted
-median is taken, and the order of the labels is kept, where the sources do not contradict each other.
+median is taken. Where two sources or more agree how long it takes from one label to the next, at the speed of
+the new video, labels move to where that is so, those the most that the votes differ about. The order of the
+labels is kept, where the sources do not contradict each other.
 
 confidence = sqrt(match x whole) x agreement, all in [0, 1]
 
@@ -27,6 +29,8 @@ from cycleback.alignment import align
 from cycleback.alignment.calibration import pool_adjacent_violators
 
 REACH = 0.05  # share of a video by which votes may differ before they count as contradictory
+DOUBT = 0.01  # of a label that all votes agree on, as a share of the video: no alignment is more exact
+UNSTEADY = 0.5  # spread of a duration, as a share of it, before any are known; it counts like two sources
 LEAST = 1e-6  # weight of a source that does not match at all: it still counts where it is the only one
 
 Method = Literal["dtw", "nearest"]
@@ -57,7 +61,11 @@ def vote(
             votes.setdefault(mark, []).append((frames[frame], whole**2 + LEAST, np.sqrt(sure[frame] * whole)))
     tables = {mark: np.array(rows) for mark, rows in votes.items()}  # (V, 3) each
     middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
-    places = in_order(middles, [marks for _, marks in sources])
+    doubts = {mark: _doubt(table, middles[mark], length) for mark, table in tables.items()}
+    marked = [marks for _, marks in sources]
+    timed = at_usual_pace(middles, marked, doubts=doubts)
+    inside = {mark: np.clip(frame, 0, length - (mark[0] != "end")) for mark, frame in timed.items()}
+    places = in_order(inside, marked)
     return {mark: (frame, _confidence(tables[mark], frame, length)) for mark, frame in places.items()}
 
 
@@ -67,6 +75,34 @@ def weighted_median(values: Floats, weights: Floats) -> float:
     values, weights = values[order], weights[order]
     below = (np.cumsum(weights) - weights / 2) / weights.sum()
     return float(np.interp(0.5, below, values))
+
+
+def at_usual_pace(
+    frames: Mapping[Mark, float], sources: Sequence[Marks], *, doubts: Mapping[Mark, float]
+) -> dict[Mark, float]:
+    """The marks moved so that the time from one to the next is what it is in the sources.
+
+    By least squares: moves count in units of a mark's doubt, and durations, at the speed of the new video, in
+    units of their spread among the sources. A duration that fewer than two sources know counts nothing.
+
+    Args:
+        frames: where the marks were found, (L,) in all.
+        sources: the marks of each labelled video.
+        doubts: in frames, above 0: how far from the truth each may be.
+    """
+    order = _common_order(frames, sources)
+    found = np.array([frames[mark] for mark in order])
+    system = np.diag([doubts[mark] ** -2 for mark in order])  # (L, L)
+    target = np.array([frames[mark] * doubts[mark] ** -2 for mark in order])
+    durations = [_durations(marks, order, found) for marks in sources]
+    for i in range(len(order) - 1):
+        known = [duration[i] for duration in durations if i in duration]
+        if len(known) > 1:
+            mean = float(np.mean(known))
+            weight = _spread(known, mean) ** -2
+            system[i : i + 2, i : i + 2] += [[weight, -weight], [-weight, weight]]
+            target[i : i + 2] += [-weight * mean, weight * mean]
+    return {**frames, **dict(zip(order, np.linalg.solve(system, target).tolist(), strict=True))}
 
 
 def in_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> dict[Mark, int]:
@@ -105,6 +141,30 @@ def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> lis
         ready.remove(order[-1])
         graph.done(order[-1])
     return order
+
+
+def _durations(marks: Marks, order: Sequence[Mark], found: Floats) -> dict[int, float]:
+    """Frames from mark i of `order` to the next in a source, at the speed at which they were `found` (L,)."""
+    gaps = {
+        i: marks[after] - marks[before]
+        for i, (before, after) in enumerate(pairwise(order))
+        if before in marks and after in marks
+    }
+    ratios = [np.log(max(found[i + 1] - found[i], 0.5) / max(gap, 0.5)) for i, gap in gaps.items()]
+    speed = float(np.exp(np.mean(ratios))) if ratios else 1.0
+    return {i: speed * gap for i, gap in gaps.items()}
+
+
+def _spread(durations: Sequence[float], mean: float) -> float:
+    """Standard deviation of durations, in frames; a few that are alike by chance are not taken for steady."""
+    squares = float(np.square(np.subtract(durations, mean)).sum()) + 2 * (UNSTEADY * mean) ** 2
+    return max(1.0, float(np.sqrt(squares / (len(durations) + 1))))
+
+
+def _doubt(votes: Floats, frame: float, length: int) -> float:
+    """How far from the truth a label may be, in frames: twice as far as its votes (V, 3) are from it."""
+    spread = float(np.average(np.abs(votes[:, 0] - frame), weights=votes[:, 1]))
+    return float(np.hypot(DOUBT * length, 2 * spread))
 
 
 def _confidence(votes: Floats, frame: int, length: int) -> float:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    source: Annotated[Path, typer.Argument(help="Run folder, or embedding set of held-out videos.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Run folder, a model's name such as golf-lite, or embedding set of held-out videos."
+        ),
+    ],
     data: Annotated[Path | None, typer.Option(help="Folder of videos, for a run.")] = None,
     train: Annotated[
         Path | None, typer.Option(help="Embedding set of training videos, for phase classification.")
@@ -83,10 +88,11 @@ def _embedded(
     """Embeddings of the training videos, where there are any, and of the held-out ones."""
     from cycleback.embeddings import EmbeddingSet
     from cycleback.recipe import RECIPE_FILE
-    from cycleback.runs import embed_videos, select_part
+    from cycleback.runs import embed_videos, find_run, published_models, select_part
 
-    if not (source / RECIPE_FILE).is_file():
+    if not (source / RECIPE_FILE).is_file() and str(source) not in published_models():
         if data is not None:
+            find_run(source)  # where nothing is there, says so
             raise UserError(f"--data is for a run folder, but {source} is none (it has no {RECIPE_FILE})")
         held_out = EmbeddingSet.load(source)
         return (EmbeddingSet.load(train) if train is not None else None), held_out

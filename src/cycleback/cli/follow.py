@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cycleback.cli.options import Run
 from cycleback.cli.output import print_json
 from cycleback.errors import UserError, VideoError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def follow(
     source: Annotated[str, typer.Argument(help="Video file, a camera's number, or - for standard input.")],
     reference: Annotated[Path, typer.Option(help="Video that shows the whole action.")],
-    run: Annotated[str, typer.Option(help="Run folder.")],
+    run: Run,
     real_time: Annotated[
         bool, typer.Option("--real-time", help="Play a file at its own speed, as if it were live.")
     ] = False,

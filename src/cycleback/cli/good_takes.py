@@ -1,7 +1,6 @@
 """Videos that went well, for the commands that compare others with them."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cycleback.cli.inputs import PRETRAINED, check_one_action
@@ -21,9 +20,9 @@ def check_comparable(good: "EmbeddingSet", videos: "EmbeddingSet") -> None:
 
 def note_if_trained_on(good: "EmbeddingSet", run: str) -> None:
     """Say on stderr when the run learned from these takes: they then look more alike than new ones do."""
-    from cycleback.runs import VIDEOS_FILE, run_split
+    from cycleback.runs import VIDEOS_FILE, find_run, run_split
 
-    if run == PRETRAINED or not (Path(run) / VIDEOS_FILE).is_file():
+    if run == PRETRAINED or not (find_run(run) / VIDEOS_FILE).is_file():
         return
     same = len(set(good.names) & set(run_split(run)["train"]))
     if same:

@@ -1,9 +1,11 @@
-"""`cycleback info`: versions, devices and codecs; the first thing a bug report needs."""
+"""`cycleback info`: versions, devices and codecs, the first thing a bug report needs; or what a run is."""
 
 import platform
 import sys
 from importlib import metadata
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from cycleback import __version__
 from cycleback.cli.options import Json
@@ -19,12 +21,17 @@ OPTIONAL = {
 }
 
 
-def info(as_json: Json = False) -> None:
-    """Print versions, devices, codecs and folders.
+def info(
+    run: Annotated[
+        str | None, typer.Argument(help="Run folder, or a model's name such as golf-lite: say what it is.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print versions, devices, codecs and models by name; or what a run is.
 
-    Example: cycleback info --json
+    Example: cycleback info golf-lite
     """
-    facts = _facts()
+    facts = _facts() if run is None else _run_facts(run)
     if as_json:
         print_json(facts)
         return
@@ -35,6 +42,7 @@ def info(as_json: Json = False) -> None:
 
 def _facts() -> dict[str, Any]:
     from cycleback.data import default_cache_root
+    from cycleback.runs import published_models
 
     return {
         "cycleback": __version__,
@@ -44,6 +52,31 @@ def _facts() -> dict[str, Any]:
         "devices": _devices(),
         "codecs": _codecs(),
         "cache": str(default_cache_root()),
+        "models": ", ".join(published_models()) or "none",
+    }
+
+
+def _run_facts(run: str) -> dict[str, Any]:
+    from cycleback.models import fingerprint
+    from cycleback.models.checkpoint import FILE_NAME
+    from cycleback.runs import CARD_FILE, find_run, load_encoder, run_split, saved_recipe
+
+    folder = find_run(run)
+    recipe, encoder = saved_recipe(folder), load_encoder(folder)
+    trained = {name: weight for name, weight in recipe.loss.weights.items() if weight > 0}
+    card = folder / CARD_FILE
+    return {
+        "run": run,
+        "folder": str(folder),
+        "base": f"{recipe.encoder.base} ({recipe.encoder.train_base})",
+        "embedder": f"{recipe.encoder.embedder}, {encoder.embedding_size} numbers a frame",
+        "frames": f"{recipe.data.frame_size} px, {encoder.context_frames} seen at once",
+        "losses": trained,
+        "updates": recipe.optimizer.num_updates,
+        "videos": {part: len(names) for part, names in run_split(folder).items()},
+        "weights": f"{(folder / FILE_NAME).stat().st_size / 1e6:.1f} MB",
+        "encoder": fingerprint(encoder),
+        "card": str(card) if card.is_file() else "none",
     }
 
 

@@ -21,7 +21,7 @@ def embedded(
 
     Args:
         videos: paths of videos, one folder, or names in the saved set.
-        run: run folder, or "pretrained".
+        run: run folder, or the name of a model, or "pretrained".
         embeddings: a saved embedding set, used instead of `run`; where both are named, they must fit.
     """
     from cycleback.embeddings import EmbeddingSet

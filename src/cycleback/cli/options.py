@@ -8,7 +8,7 @@ import typer
 Videos = Annotated[
     list[str] | None, typer.Argument(help="Videos, a folder of them, or names in the embedding set.")
 ]
-Run = Annotated[str, typer.Option(help="Run folder, or 'pretrained'.")]
+Run = Annotated[str, typer.Option(help="Run folder, a model's name such as golf-lite, or 'pretrained'.")]
 Embeddings = Annotated[Path | None, typer.Option(help="Embedding set that holds the videos.")]
 Method = Annotated[str, typer.Option(help="Alignment: dtw (never runs back) or nearest.")]
 Protocol = Annotated[str, typer.Option(help="linear, paper or reference.")]

@@ -121,7 +121,9 @@ def progress(
 
 @plot.command()
 def evolution(
-    runs: Annotated[list[str], typer.Argument(help="Run folders, in order; with --pair also 'pretrained'.")],
+    runs: Annotated[
+        list[str], typer.Argument(help="Run folders, in order; with --pair also models by name.")
+    ],
     pair: Annotated[
         tuple[str, str] | None, typer.Option(help="Two videos: draw their similarity by every run.")
     ] = None,

@@ -24,7 +24,8 @@ def add(
     index: Index,
     videos: Videos = None,
     run: Annotated[
-        str | None, typer.Option(help="Run folder, or 'pretrained' (default: that of the index).")
+        str | None,
+        typer.Option(help="Run folder, a model's name, or 'pretrained' (default: that of the index)."),
     ] = None,
     embeddings: Embeddings = None,
     prefix: Annotated[str, typer.Option(help="Put before each name, to tell folders apart.")] = "",
@@ -75,7 +76,7 @@ def query(
     ] = (0.0, 1.0),
     own_video: Annotated[bool, typer.Option("--own-video", help="Search the query's own video too.")] = False,
     backend: Annotated[str, typer.Option(help="exact, faiss or lancedb.")] = "exact",
-    run: Annotated[str | None, typer.Option(help="Run folder (default: that of the index).")] = None,
+    run: Annotated[str | None, typer.Option(help="Run folder or model (default: that of the index).")] = None,
     sheet: Annotated[Path | None, typer.Option(help="Contact sheet to write: .png or .jpg.")] = None,
     clips: Annotated[Path | None, typer.Option(help="Folder for a clip around each hit.")] = None,
     seconds: Annotated[float, typer.Option(help="Length of a clip.", min=0.05)] = 2.0,

@@ -98,6 +98,6 @@ def _image_query(encoder: "Encoder", path: Path) -> "tuple[Query, list[str]]":
 
 def _encoder(run: str, *, expected: str | None, where: Path) -> "Encoder":
     """The encoder of a run, which must be the one that made the embeddings."""
-    if run != PRETRAINED and not Path(run).is_dir():
+    if Path(run).is_absolute() and not Path(run).is_dir():  # as an index keeps it
         raise UserError(f"the run folder {run} is not there. Say where it is now with --run.")
     return encoder_of(run, made={str(where): expected})

@@ -24,10 +24,7 @@ FORMAT = "cycleback-encoder-1"
 
 def fingerprint(encoder: Encoder) -> str:
     """Sixteen hex digits that change with anything that changes the embeddings; the same on every device."""
-    parts = [[type(part).__name__, part.traits] for part in (encoder.base, encoder.embedder)]
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
-    _digest_tensors(digest, encoder.state_dict())
-    return digest.hexdigest()[:16]
+    return _fingerprint(encoder, encoder.state_dict())
 
 
 def base_fingerprint(base: Base) -> str:
@@ -37,25 +34,29 @@ def base_fingerprint(base: Base) -> str:
     return digest.hexdigest()[:16]
 
 
-def save_encoder(folder: str | Path, encoder: Encoder, settings: dict[str, Any]) -> Path:
+def save_encoder(
+    folder: str | Path, encoder: Encoder, settings: dict[str, Any], *, half: bool = False
+) -> Path:
     """Write `folder`/encoder.safetensors, whole or not at all, and return its path.
 
     Args:
         folder: the run folder; made if missing.
         encoder: its weights, on any device.
         settings: what is needed to build the same encoder again; must fit into JSON.
+        half: keep kernels and matrices in 16 bits, in half the space; biases and BatchNorm stay as they are.
     """
-    path = Path(folder) / FILE_NAME
+    path, state = Path(folder) / FILE_NAME, encoder.state_dict()
     path.parent.mkdir(parents=True, exist_ok=True)
+    tensors = {name: _halved(name, tensor) if half else _on_cpu(tensor) for name, tensor in state.items()}
+    as_loaded = {name: tensor.to(state[name].dtype) for name, tensor in tensors.items()}
     metadata = {
         "format": FORMAT,
-        "fingerprint": fingerprint(encoder),
+        "fingerprint": _fingerprint(encoder, as_loaded),
         "settings": json.dumps(settings),
         "base": json.dumps(encoder.base.blueprint),
     }
     temporary = path.with_name(f".{FILE_NAME}.{os.getpid()}")
     try:
-        tensors = {name: _on_cpu(tensor) for name, tensor in encoder.state_dict().items()}
         save_file(tensors, temporary, metadata=metadata)
         os.replace(temporary, path)
     finally:
@@ -78,7 +79,7 @@ def load_blueprint(folder: str | Path) -> dict[str, Any]:
 
 
 def load_weights(folder: str | Path, encoder: Encoder) -> None:
-    """Fill `encoder`, built with the same settings, with the saved weights."""
+    """Fill `encoder`, built with the same settings, with the saved weights, in the type it has."""
     tensors, _ = _read(folder, with_tensors=True)
     problems = _differences(tensors, encoder.state_dict())
     if problems:
@@ -122,6 +123,13 @@ def _differences(saved: dict[str, Tensor], wanted: dict[str, Tensor]) -> list[st
     return problems
 
 
+def _fingerprint(encoder: Encoder, tensors: dict[str, Tensor]) -> str:
+    parts = [[type(part).__name__, part.traits] for part in (encoder.base, encoder.embedder)]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+    _digest_tensors(digest, tensors)
+    return digest.hexdigest()[:16]
+
+
 def _digest_tensors(digest: "hashlib._Hash", tensors: dict[str, Tensor]) -> None:
     for name, tensor in sorted(tensors.items()):
         if not name.endswith("num_batches_tracked"):  # counts updates, changes no output
@@ -131,3 +139,14 @@ def _digest_tensors(digest: "hashlib._Hash", tensors: dict[str, Tensor]) -> None
 
 def _on_cpu(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().contiguous()
+
+
+def _halved(name: str, tensor: Tensor) -> Tensor:
+    """A kernel or matrix in 16 bits; vectors, single numbers and counts as they are."""
+    if tensor.ndim < 2 or not tensor.is_floating_point():
+        return _on_cpu(tensor)
+    rounded = _on_cpu(tensor.to(torch.float16))
+    if not rounded.isfinite().all():
+        largest = float(tensor.abs().max())
+        raise CheckpointError(f"{name} reaches {largest:g}, and 16 bits hold no more than 65504")
+    return rounded

@@ -12,17 +12,20 @@ from cycleback.embeddings.features import FeatureCache
 from cycleback.models import Encoder, load_weights
 from cycleback.recipe import EncoderSection, Recipe, build_encoder
 from cycleback.runs.folder import saved_recipe
+from cycleback.runs.published import PRETRAINED, find_run
 from cycleback.selection import named_records
-
-PRETRAINED = "pretrained"
-"""The name of the encoder that needs no training: ImageNet features, averaged over parts of the picture."""
 
 
 def load_encoder(source: Path | str = PRETRAINED) -> Encoder:
-    """The encoder of a run folder, or `"pretrained"`: the one that works before any training."""
+    """The encoder of a run folder, or one by name.
+
+    Args:
+        source: a run folder; the name of a model that comes with the package, such as `"golf-lite"`; or
+            `"pretrained"`: the one that works before any training.
+    """
     if str(source) == PRETRAINED:
         return build_encoder(Recipe(encoder=EncoderSection(embedder="pooled"))).eval()
-    folder = Path(source)
+    folder = find_run(source)
     encoder = build_encoder(saved_recipe(folder), saved=folder)
     load_weights(folder, encoder)
     return encoder.eval()
@@ -39,7 +42,7 @@ def embed_videos(
     """Embed every frame of a folder of videos, or of the named files.
 
     Args:
-        encoder: an Encoder, a run folder, or `"pretrained"`.
+        encoder: an Encoder, or what `load_encoder` takes: a run folder or a name.
         videos: a data set, its folder, or paths of videos.
         cache: where decoded frames are kept (default: the user's cache folder).
         progress: called with (frames done, frames in all).

@@ -8,6 +8,7 @@ from pathlib import Path
 from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
 from cycleback.errors import CheckpointError, DataError, OutputExistsError
 from cycleback.recipe import RECIPE_FILE, Recipe, load_recipe, recipe_toml
+from cycleback.runs.published import find_run
 from cycleback.training.failures import saving
 from cycleback.training.held_out import held_out_records
 from cycleback.training.tensorboard import require_tensorboard
@@ -18,7 +19,7 @@ VIDEOS_FILE = "videos.json"
 
 def run_split(folder: Path | str) -> dict[str, list[str]]:
     """Names of the videos a run trained on and held out: `{"train": [...], "held_out": [...]}`."""
-    path = Path(folder) / VIDEOS_FILE
+    path = find_run(folder) / VIDEOS_FILE
     try:
         split: dict[str, list[str]] = json.loads(path.read_text("utf-8"))
     except (OSError, json.JSONDecodeError) as error:

@@ -1,0 +1,130 @@
+"""The card of a golf model, out of what lies in its folder: recipe, videos, weights and results."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cycleback.comparison.rows import report_from_json
+from cycleback.evaluation import Report
+from cycleback.evaluation.table import COLUMNS, LEGEND
+from cycleback.models.checkpoint import FILE_NAME
+from cycleback.recipe import Recipe
+from cycleback.runs import load_encoder, run_split, saved_recipe
+
+RESULTS_FILE = "results.json"
+OWN, FROZEN, BLIND = "model", "frozen base", "time-only"  # rows of the results
+SHOWN = (
+    *("event_error_frames", "event_error_ms", "pce1", "pce3"),
+    *("event_error_frames_dtw", "event_error_ms_dtw", "pce1_dtw", "pce3_dtw"),
+    *("phase_accuracy", "precision5", "tau", "cycle_rate", "confidence_auroc"),
+)
+TRAINED_BASE = {
+    "frozen": "frozen",
+    "bn": "its BatchNorm layers trained along",
+    "all": "all of it trained along",
+}
+
+CITATION = (
+    "W. McNally, K. Vats, T. Pinto, C. Dulhanty, J. McPhee, A. Wong: GolfDB: A Video Database for Golf Swing "
+    "Sequencing. CVPR Workshops 2019, arXiv:1903.06528."
+)
+LICENCE = f"""The weights in this folder (encoder.safetensors) are licensed under the Creative Commons
+Attribution-NonCommercial 4.0 International licence (CC BY-NC 4.0):
+
+    https://creativecommons.org/licenses/by-nc/4.0/legalcode
+
+You may use, share and change them for purposes that are not commercial, if you say where they come from. They
+were learned from the videos of GolfDB, which ask for this licence; please cite:
+
+    {CITATION}
+
+The ImageNet weights that training began with (EfficientNet-Lite0) are under Apache-2.0, and so is the code of
+cycleback.
+"""
+
+CARD = Path(__file__).with_name("golf_model_card.md")
+
+
+def card(folder: Path) -> str:
+    """The text of README.md."""
+    results: dict[str, Any] = json.loads((folder / RESULTS_FILE).read_text("utf-8"))
+    recipe, encoder, name = saved_recipe(folder), load_encoder(folder), results["model"]
+    rows = {
+        name if row == OWN else row: {part: report_from_json(found) for part, found in parts.items()}
+        for row, parts in results["rows"].items()
+    }
+    val, slow = ({row: parts[part] for row, parts in rows.items()} for part in ("val", "val_slow"))
+    tables = {"val_table": table(val), "slow_table": table(slow)}
+    has_mark = "†" in "".join(tables.values())
+    return CARD.read_text("utf-8").format(
+        **{key: results[key] for key in ("encoder", "torch", "device", "commit")},
+        **tables,
+        **_network(recipe),
+        name=name,
+        dimensions=encoder.embedding_size,
+        parameters=f"{sum(parameter.numel() for parameter in encoder.parameters()):,}",
+        megabytes=f"{(folder / FILE_NAME).stat().st_size / 1e6:.2f}",
+        losses=" + ".join(_losses(recipe)),
+        effort=_effort(results),
+        train=len(run_split(folder)["train"]),
+        val=val[name].counts["videos"],
+        slow=slow[name].counts["videos"],
+        slow_words=slow_words(name, slow, val),
+        legend=LEGEND.format(baseline=f"`{BLIND}`") + " " if has_mark else "",
+        frozen=FROZEN,
+        blind=BLIND,
+        citation=CITATION,
+    )
+
+
+def table(reports: Mapping[str, Report]) -> str:
+    """One line a score, one column a row of the results."""
+    floor = reports.get(BLIND)
+    lines = [f"| | {' | '.join(reports)} |", "|---|" + "---:|" * len(reports)]
+    for column in (column for column in COLUMNS if column.score in SHOWN):
+        cells = (
+            column.cell(each, None if name == BLIND else floor, intervals=True)
+            for name, each in reports.items()
+        )
+        lines.append(f"| {column.title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def slow_words(name: str, slow: Mapping[str, Report], val: Mapping[str, Report]) -> str:
+    """How it does in slow motion, and what to take where the untrained base does better."""
+    near, warped = (
+        f"{getattr(slow[name], score):.0f} frames off ({getattr(val[name], score):.0f} at normal speed)"
+        for score in ("event_error_frames", "event_error_frames_dtw")
+    )
+    words = f"by nearest neighbour key events land {near}, by DTW {warped}"
+    ours, base = (slow[row].event_error_frames_dtw or 0.0 for row in (name, FROZEN))
+    advice = ": there `--run pretrained` is the better choice" if base < ours else ""
+    return f"{words}; with the frozen base, by DTW, {base:.0f}{advice}."
+
+
+def _network(recipe: Recipe) -> dict[str, Any]:
+    section = recipe.encoder
+    seen, stride = section.context_frames, section.context_stride
+    return {
+        "block": section.block,
+        "base": TRAINED_BASE[section.train_base]
+        + (f", from {section.train_from} on" if section.train_from else ""),
+        "embedder": section.embedder,
+        "context": f"{seen} frames, {stride} apart" if seen > 1 else "one frame",
+        "reach": (seen - 1) * stride,
+        "pixels": recipe.data.frame_size,
+        "updates": f"{recipe.optimizer.num_updates:,}",
+        "batch": recipe.optimizer.batch_size,
+    }
+
+
+def _losses(recipe: Recipe) -> list[str]:
+    weights = {name: weight for name, weight in recipe.loss.weights.items() if weight > 0}
+    return [name.upper() if weight == 1 else f"{weight:g} {name.upper()}" for name, weight in weights.items()]
+
+
+def _effort(results: Mapping[str, Any]) -> str:
+    if results["minutes"] is None or results["trained_on"] is None:
+        return ""
+    return f", {results['minutes']:g} minutes on {results['trained_on']}"

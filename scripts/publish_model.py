@@ -1,0 +1,166 @@
+"""Make a model that comes with the package out of a run: `cycleback align a.mp4 b.mp4 --run golf-lite`.
+
+Usage:
+    python scripts/publish_model.py runs/golf-lite models/golf-lite --data golf
+    python scripts/publish_model.py runs/golf-lite models/golf-lite --results measured.json
+    python scripts/publish_model.py --card models/golf-lite
+
+The weights are kept in 16 bits, and the numbers on the card are those of the rounded weights: measured now
+on the splits val and val_slow of the data set, or before, into a file. The last form writes the card anew.
+
+NAME/encoder.safetensors  the weights        NAME/results.json  the numbers
+NAME/recipe.toml          every setting      NAME/README.md     the model card
+NAME/videos.json          who is in a split  NAME/LICENSE       what one may do with it
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
+
+from model_card import BLIND, FROZEN, LICENCE, OWN, RESULTS_FILE, card  # noqa: E402
+
+from cycleback.data import read_dataset  # noqa: E402
+from cycleback.errors import CheckpointError, UserError  # noqa: E402
+from cycleback.evaluation import evaluate, time_only_embeddings  # noqa: E402
+from cycleback.files import check_output, write_text  # noqa: E402
+from cycleback.models import Encoder, fingerprint, load_settings, save_encoder  # noqa: E402
+from cycleback.recipe import RECIPE_FILE  # noqa: E402
+from cycleback.runs import CARD_FILE, PRETRAINED, VIDEOS_FILE, embed_videos, load_encoder  # noqa: E402
+from cycleback.training import read_log  # noqa: E402
+from reproduce import circumstances  # noqa: E402
+
+MOST_BYTES = 10_000_000
+MOST_ROUNDING = 0.03  # of the embeddings of pictures drawn at random; real ones move about a third as far
+PARTS = ("val", "val_slow")
+DETAILS = ("by_action", "event_errors", "event_error_by_event", "calibration", "robust")  # not kept
+
+
+def write_weights(run: Path, folder: Path) -> None:
+    """What it takes to use the encoder of a run: its recipe, its videos and its weights in 16 bits."""
+    encoder = load_encoder(run)
+    save_encoder(folder, encoder, load_settings(run), half=True)
+    for name in (RECIPE_FILE, VIDEOS_FILE):
+        shutil.copyfile(run / name, folder / name)
+    lost = rounding(encoder, load_encoder(folder))
+    if lost > MOST_ROUNDING:
+        raise CheckpointError(
+            f"16 bits move the embeddings of {run} by {lost:.1%}, more than {MOST_ROUNDING:.0%}"
+        )
+
+
+@torch.no_grad()
+def rounding(exact: Encoder, rounded: Encoder) -> float:
+    """How far the embeddings of 24 smooth pictures lie apart, as a share of how far they spread."""
+    coarse = torch.rand(24, 3, 9, 9, generator=torch.Generator().manual_seed(0))
+    pictures = interpolate(coarse, size=exact.frame_size, mode="bicubic").clamp(0, 1)  # (24, 3, H, W)
+    first, second = (each.embed_sequence(each.features(pictures)) for each in (exact, rounded))  # (24, D)
+    return float((first - second).square().mean().sqrt() / _spread(first))
+
+
+def _spread(embeddings: Tensor) -> Tensor:
+    return (embeddings - embeddings.mean(0)).square().mean().sqrt()
+
+
+def measure(folder: Path, data: Path) -> dict[str, Any]:
+    """Scores of the model, of the frozen base and of time alone, on each held-out part."""
+    dataset, encoder = read_dataset(data), load_encoder(folder)
+    rows: dict[str, dict[str, Any]] = {}
+    for row, source in ((OWN, encoder), (FROZEN, PRETRAINED)):
+        sets = {part: embed_videos(source, dataset.split(part)) for part in ("train", *PARTS)}
+        rows[row] = {part: score(sets["train"], sets[part]) for part in PARTS}
+    blind = {part: time_only_embeddings(found) for part, found in sets.items()}
+    rows[BLIND] = {part: score(blind["train"], blind[part]) for part in PARTS}
+    return {"encoder": fingerprint(encoder), **circumstances(), "rows": rows}
+
+
+def score(seen: Any, held_out: Any) -> dict[str, Any]:
+    """The report without its details."""
+    report = evaluate(seen, held_out, few_shot=False).to_json()
+    return {key: value for key, value in report.items() if key not in DETAILS}
+
+
+def check_results(folder: Path, results: dict[str, Any]) -> None:
+    """Refuse the numbers of other weights."""
+    expected, found = fingerprint(load_encoder(folder)), results.get("encoder")
+    if found != expected:
+        raise CheckpointError(
+            f"these numbers are of encoder {found}, not of {expected}: measure again with --data"
+        )
+
+
+def check_size(folder: Path) -> int:
+    """Refuse a model that is too large to come with the package; its bytes."""
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    if size > MOST_BYTES:
+        raise CheckpointError(
+            f"the model has {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.0f} MB: "
+            "train a smaller one (encoder.block, encoder.capacity)"
+        )
+    return size
+
+
+def publish(arguments: argparse.Namespace) -> None:
+    """Write the folder, whole or not at all."""
+    run, target = arguments.run, check_output(arguments.folder, overwrite=arguments.overwrite)
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    draft.mkdir(parents=True)
+    try:
+        write_weights(run, draft)
+        check_size(draft)
+        if arguments.data is not None:
+            results = measure(draft, arguments.data)
+        else:
+            results = json.loads(arguments.results.read_text("utf-8"))
+        check_results(draft, results)
+        minutes = round(read_log(run)[-1]["seconds"] / 60, 1) if read_log(run) else None
+        results |= {"model": target.name, "minutes": minutes, "trained_on": arguments.trained_on}
+        write_text(draft / RESULTS_FILE, json.dumps(results, indent=1) + "\n")
+        write_text(draft / "LICENSE", LICENCE)
+        write_text(draft / CARD_FILE, card(draft))
+        size = check_size(draft)
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    print(f"{size / 1e6:.2f} MB: {target}")
+
+
+def main() -> int:
+    """Publish a run, or write a card anew."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path, help="run folder (with --card: the model's folder)")
+    parser.add_argument("folder", type=Path, nargs="?", help="folder to make; its name is the model's")
+    parser.add_argument("--data", type=Path, help="data set folder with the splits train, val and val_slow")
+    parser.add_argument("--results", type=Path, help="numbers measured before, instead of --data")
+    parser.add_argument("--trained-on", help="hardware of the training, for the card: 'one H200'")
+    parser.add_argument("--card", action="store_true", help="only write README.md of a model anew")
+    parser.add_argument("--overwrite", action="store_true", help="replace the folder")
+    arguments = parser.parse_args()
+    try:
+        if arguments.card:
+            write_text(arguments.run / CARD_FILE, card(arguments.run), overwrite=True)
+        elif arguments.folder is None or (arguments.data is None) == (arguments.results is None):
+            parser.error("give RUN and FOLDER, and either --data or --results")
+        else:
+            publish(arguments)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
