@@ -47,8 +47,8 @@ ROWS = (
 )
 BASES = {
     "resnet50": ("fast-gpu",),
-    "vggm": ("fast-scratch", "encoder.base=vggm"),
-    "lite0": ("fast",),
+    "vggm": ("fast-gpu-scratch",),
+    "lite0": ("fast-gpu-lite",),
 }
 SEEDLESS = ("time-only", "frozen")
 
@@ -109,6 +109,7 @@ class Sweep:
         out: the file.
         parts: held-out splits.
         cache: where decoded frames are kept.
+        runs: where run folders are kept; None: nowhere.
         end: no job begins after this time.
         wait_s: how long scores are waited for beyond it.
         failed: keys of what went wrong.
@@ -118,6 +119,7 @@ class Sweep:
     out: Path
     parts: list[str]
     cache: Path | None
+    runs: Path | None = None
     end: float = math.inf
     wait_s: float = 60.0
     failed: list[str] = field(default_factory=list)
@@ -143,7 +145,14 @@ class Sweep:
         try:
             videos = [record for part in (TRAIN, *self.parts) for record in dataset.split(part)]
             frame_cache(job.recipe, self.cache).fill(videos, workers=os.cpu_count() or 1)
-            run, sets = embedded(job.row, dataset, job.recipe, parts=self.parts, cache=self.cache)
+            run, sets = embedded(
+                job.row,
+                dataset,
+                job.recipe,
+                parts=self.parts,
+                cache=self.cache,
+                run_folder=None if self.runs is None else self.runs / job.key.replace("/", "~"),
+            )
         except (UserError, RuntimeError) as error:
             print(f"{job.key} failed: {error}", file=sys.stderr, flush=True)
             self.failed.append(job.key)
@@ -176,6 +185,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--parts", default="val,val_slow", help="held-out splits (default: val,val_slow)")
     made.add_argument("--seeds", default="0", help="separated by commas (default: 0)")
     made.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
+    made.add_argument("--runs", type=Path, default=None, help="keep the run folders here")
     made.add_argument("--workers", type=int, default=0, help="processes that score meanwhile (default: none)")
     made.add_argument("--limit-s", type=float, default=math.inf, help="begin no row after so many seconds")
     made.add_argument("--wait-s", type=float, default=60.0, help="then wait so long for scores (default: 60)")
@@ -191,7 +201,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # end the other processes
     result = opened(arguments.out, arguments.join)
     parts, end = arguments.parts.split(","), begun + arguments.limit_s
-    sweep, missing = Sweep(result, arguments.out, parts, arguments.cache, end, arguments.wait_s), []
+    sweep = Sweep(
+        result, arguments.out, parts, arguments.cache, arguments.runs, end=end, wait_s=arguments.wait_s
+    )
+    missing: list[str] = []
     if arguments.data is not None:
         try:
             missing = sweep.run(arguments.data, jobs(arguments), arguments.workers)

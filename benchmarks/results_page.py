@@ -18,7 +18,7 @@ FIGURE = ROOT / "docs" / "images" / "golf-few-shot.svg"
 BASES = {
     "resnet50": "ResNet-50, fine-tuned from ImageNet weights",
     "vggm": "VGG-M, from scratch",
-    "lite0": "EfficientNet-Lite0, frozen, with a small trained embedder",
+    "lite0": "EfficientNet-Lite0",
 }
 COLUMNS = {
     "phase_accuracy_by_fraction/0.1": ("phase accuracy, 10 %", 3),

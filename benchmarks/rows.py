@@ -59,15 +59,17 @@ class Trained:
     curve: tuple[tuple[float, ...], ...] = ()
 
 
-def trained(row: str, dataset: Dataset, recipe: Recipe, cache: Path | None) -> Trained:
-    """The encoder of a row that has one."""
+def trained(
+    row: str, dataset: Dataset, recipe: Recipe, cache: Path | None, *, run: Path | None = None
+) -> Trained:
+    """The encoder of a row that has one; where it is trained, the run folder stays if `run` names one."""
     torch.manual_seed(recipe.run.seed)
     if row == "frozen":
         return Trained(frozen_encoder(recipe))
     if row in UNTRAINED:
         return Trained(build_encoder(recipe))
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
+        run = run or Path(folder) / "run"
         state = train(dataset, run, recipe=recipe, cache=cache)
         if state.step < recipe.optimizer.num_updates and not state.stopped_early:
             raise SystemExit(f"stopped at update {state.step} of {row}: nothing is kept of it")
@@ -93,14 +95,20 @@ def curve_of(run: Path, points: int = 40) -> tuple[tuple[float, ...], ...]:
 
 
 def embedded(
-    row: str, dataset: Dataset, recipe: Recipe, *, parts: list[str], cache: Path | None
+    row: str,
+    dataset: Dataset,
+    recipe: Recipe,
+    *,
+    parts: list[str],
+    cache: Path | None,
+    run_folder: Path | None = None,
 ) -> tuple[dict[str, Any], dict[str, EmbeddingSet]]:
     """What is to be kept of the training of a row, and its embeddings of the train part and of `parts`."""
     videos = {part: dataset.split(part) for part in (TRAIN, *parts)}
     if row == "time-only":
         frames = frame_cache(recipe, cache)
         return {"minutes": 0.0, "curve": ()}, {part: unseen(v, frames) for part, v in videos.items()}
-    made = trained(row, dataset, recipe, cache)
+    made = trained(row, dataset, recipe, cache, run=run_folder)
     run: dict[str, Any] = {"minutes": round(made.minutes, 3), "curve": made.curve}
     sets = {part: embed_videos(made.encoder, found, cache=cache) for part, found in videos.items()}
     if row == "frozen" and sets[TRAIN].size > WIDE:
