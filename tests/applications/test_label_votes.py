@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cycleback.applications.label_votes import in_order, vote, weighted_median
+from cycleback.applications.label_votes import at_usual_pace, in_order, vote, weighted_median
 
 
 def event(name: str) -> tuple[str, str, int]:
@@ -29,6 +29,55 @@ def test_the_weighted_median_halves_the_weight() -> None:
     assert weighted_median(values, np.ones(3)) == 5.0
     assert weighted_median(values, np.array([1e-9, 1.0, 1e-9])) == pytest.approx(1.0)
     assert weighted_median(values[:2], np.ones(2)) == 3.0
+
+
+STEADY = [{event("a"): 5, event("b"): 15, event("c"): 25}, {event("a"): 2, event("b"): 22, event("c"): 42}]
+
+
+def test_a_doubtful_mark_goes_to_where_it_usually_is_between_sure_ones() -> None:
+    frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
+    doubts = {event("a"): 0.01, event("b"): 100.0, event("c"): 0.01}
+    found = at_usual_pace(frames, STEADY, doubts=doubts)
+    assert [found[mark] for mark in frames] == pytest.approx([10, 20, 30], abs=0.1)
+
+
+def test_marks_at_the_usual_pace_stay_at_any_speed() -> None:
+    for speed in (0.5, 1.0, 8.0):
+        frames = {event(name): 3 + speed * place for name, place in (("a", 0), ("b", 10), ("c", 20))}
+        assert at_usual_pace(frames, STEADY, doubts=dict.fromkeys(frames, 1.0)) == pytest.approx(frames)
+
+
+def test_marks_move_less_where_durations_differ() -> None:
+    frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
+    doubts = dict.fromkeys(frames, 2.0)
+    unsteady = [{event("a"): 0, event("b"): place, event("c"): 20} for place in (3, 17)]
+    steady, loose = (at_usual_pace(frames, sources, doubts=doubts) for sources in (STEADY, unsteady))
+    assert steady[event("b")] > loose[event("b")] > 17
+
+
+def test_one_source_does_not_tell_what_is_usual() -> None:
+    frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
+    assert at_usual_pace(frames, STEADY[:1], doubts=dict.fromkeys(frames, 5.0)) == pytest.approx(frames)
+
+
+def test_moving_marks_is_a_least_squares_fit() -> None:
+    frames, doubts = [10.0, 17.0, 30.0], [1.0, 2.0, 3.0]
+    spread = np.sqrt(
+        2 * (0.5 * 10) ** 2 / 3
+    )  # at the speed of the new video, both gaps are 10 in both sources
+    rows = [*(np.eye(3) / np.array(doubts)[:, None]), *(np.array([[-1, 1, 0], [0, -1, 1]]) / spread)]
+    right = [*np.divide(frames, doubts), 10 / spread, 10 / spread]
+    marks = [event(name) for name in "abc"]
+    found = at_usual_pace(
+        dict(zip(marks, frames, strict=True)), STEADY, doubts=dict(zip(marks, doubts, strict=True))
+    )
+    assert list(found.values()) == pytest.approx(np.linalg.lstsq(np.array(rows), np.array(right))[0])
+
+
+def test_two_marks_say_nothing_about_the_speed() -> None:
+    frames, doubts = {event("a"): 4.0, event("b"): 20.0}, {event("a"): 1.0, event("b"): 3.0}
+    sources = [{event("a"): 1, event("b"): 11}, {event("a"): 0, event("b"): 40}, {event("b"): 7}]
+    assert at_usual_pace(frames, sources, doubts=doubts) == pytest.approx(frames)
 
 
 def test_swapped_marks_meet_in_the_middle() -> None:

@@ -150,8 +150,8 @@ def _durations(marks: Marks, order: Sequence[Mark], found: Floats) -> dict[int, 
         for i, (before, after) in enumerate(pairwise(order))
         if before in marks and after in marks
     }
-    ratios = [np.log(max(found[i + 1] - found[i], 0.5) / max(gap, 0.5)) for i, gap in gaps.items()]
-    speed = float(np.exp(np.mean(ratios))) if ratios else 1.0
+    ratios = [max(found[i + 1] - found[i], 0.5) / max(gap, 0.5) for i, gap in gaps.items()]
+    speed = float(np.median(ratios)) if ratios else 1.0
     return {i: speed * gap for i, gap in gaps.items()}
 
 
@@ -162,9 +162,8 @@ def _spread(durations: Sequence[float], mean: float) -> float:
 
 
 def _doubt(votes: Floats, frame: float, length: int) -> float:
-    """How far from the truth a label may be, in frames: twice as far as its votes (V, 3) are from it."""
-    spread = float(np.average(np.abs(votes[:, 0] - frame), weights=votes[:, 1]))
-    return float(np.hypot(DOUBT * length, 2 * spread))
+    """How far from the truth a label may be, in frames: as far as half of its votes (V, 3) are from it."""
+    return float(np.hypot(DOUBT * length, weighted_median(np.abs(votes[:, 0] - frame), votes[:, 1])))
 
 
 def _confidence(votes: Floats, frame: int, length: int) -> float:

@@ -1,0 +1,233 @@
+"""Label a few golf swings, and have the key events of all others: how far off are they?
+
+An encoder learns from all training swings without labels. Then 1, 5 and 10 of them are labelled, in seeded
+draws, and the events of the held-out swings are found by
+
+    transfer             this encoder, events carried over as by `cycleback transfer labels`
+    probe                this encoder, a logistic regression of phases, the best split into phases in order
+    supervised           an encoder trained on the phases of just these swings, read like probe
+    supervised-transfer  the same encoder, events carried over
+    frozen               features of a network trained on ImageNet, events carried over
+    frozen-probe         the same features, read like probe
+    time-only            no pixels: events carried over at constant speed
+
+and with all training swings labelled, by the rows that can use them. Like the transfer from several swings,
+probes know how long phases last in the labelled ones (`segmentation.py`). Errors are pooled over swings,
+events and draws. What is in the result file is not measured again.
+
+Example:
+    python benchmarks/label_transfer.py golf --run runs/golf --out results/label_transfer.json
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy when it is imported: one thread a swing here
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.applications import transfer_labels
+from cycleback.data import Dataset, read_dataset
+from cycleback.embeddings import EmbeddingSet
+from cycleback.evaluation import time_only_embeddings
+from cycleback.files import write_text
+from cycleback.recipe import RECIPE_FILE, Recipe, load_recipe
+from cycleback.runs import embed_videos, train
+from reproduce import LOSSES, circumstances
+from segmentation import find_events, mean_lengths, phase_classifier
+
+DRAWS = {1: 20, 5: 10, 10: 10}  # labelled swings -> draws
+TRAINED_DRAWS = 3  # of those, where each draw trains an encoder
+ROWS = ("transfer", "probe", "time-only", "frozen", "frozen-probe", "supervised", "supervised-transfer")
+ROWS_OF_ALL = ("transfer", "probe", "frozen-probe", "supervised")  # with all training swings labelled
+CLASSIFIED = ("frozen-probe", "supervised", "probe")
+TEMPOS = {"val": (1.0,), "val_slow": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)}  # how much slower swings may play
+KEYS = {"val": "labelled"}  # of parts in the result file, where another than the part's name
+
+Reader = Callable[[str], Sequence[int]]  # video -> frame of each key event
+Errors = NDArray[np.float64]  # (swings, events, 2): in frames, in milliseconds
+
+
+def carried(embeddings: EmbeddingSet, labelled: list[str]) -> Reader:
+    """Events carried over from the labelled swings, as the product does it."""
+    labels = {name: embeddings.events(name) for name in labelled}
+
+    def read(name: str) -> list[int]:
+        found = transfer_labels(embeddings.subset([*labelled, name]), labels).videos[name]
+        frames = {event.name: event.at.frame or 0 for event in found.events}
+        return [frames[event] for event in embeddings.event_names]
+
+    return read
+
+
+def classified(
+    embeddings: EmbeddingSet, labelled: list[str], *, seen: Sequence[str], tempos: Sequence[float]
+) -> Reader:
+    """Events from a classifier of phases; the frames of `seen` say how embeddings are scaled."""
+    classify = phase_classifier(embeddings, labelled, seen)
+    lengths = mean_lengths(embeddings, labelled)
+    return lambda name: find_events(classify(embeddings[name]), lengths, tempos=tempos).tolist()
+
+
+def errors_of(embeddings: EmbeddingSet, name: str, frames: Sequence[int]) -> Errors:
+    """Distance (events, 2) of the frames found from the true ones, in frames and in milliseconds."""
+    times, truth = embeddings.times(name), [embeddings.events(name)[e] for e in embeddings.event_names]
+    late = [(abs(f - t), 1000 * abs(times[f] - times[t])) for f, t in zip(frames, truth, strict=True)]
+    return np.array(late, dtype=np.float64)
+
+
+def summary(errors: Errors, event_names: Sequence[str], draws: int) -> dict[str, Any]:
+    """Figures of one row over all draws, swings and events, and of each event alone."""
+    frames, ms = errors[..., 0], errors[..., 1]
+    return {
+        "median_ms": round(float(np.median(ms)), 1),
+        "mean_ms": round(float(ms.mean()), 1),
+        "pce1": round(float((frames <= 1).mean()), 4),
+        "pce3": round(float((frames <= 3).mean()), 4),
+        "draws": draws,
+        "by_event": {
+            event: {
+                "median_ms": round(float(np.median(ms[:, i])), 1),
+                "pce1": round(float((frames[:, i] <= 1).mean()), 4),
+            }
+            for i, event in enumerate(event_names)
+        },
+    }
+
+
+@dataclass
+class Encoders:
+    """Embeddings of all swings by the encoder of each row."""
+
+    dataset: Dataset
+    run: str
+    recipe: Recipe  # of supervised training
+    updates: int  # of training on a few swings; on all, as many as the recipe has
+    supervised_run: str | None
+    cache: Path | None
+
+    def __post_init__(self) -> None:
+        self.seen = list(self.dataset.split("train").names)
+        self.embedded = cache(self._embedded)
+        self.trained = cache(self._trained)
+
+    def of(self, row: str, labelled: list[str]) -> EmbeddingSet:
+        """What a row reads from when these swings are labelled."""
+        if row.startswith("supervised"):
+            is_made = self.supervised_run is not None and len(labelled) == len(self.seen)
+            return self.embedded(self.supervised_run) if is_made else self.trained(tuple(labelled))
+        found = self.embedded("pretrained" if row.startswith("frozen") else self.run)
+        return time_only_embeddings(found) if row == "time-only" else found
+
+    def _embedded(self, encoder: str) -> EmbeddingSet:
+        return embed_videos(encoder, self.dataset, cache=self.cache)
+
+    def _trained(self, labelled: tuple[str, ...]) -> EmbeddingSet:
+        is_few = len(labelled) < len(self.seen)
+        updates = self.updates if is_few else self.recipe.optimizer.num_updates
+        recipe = replace(self.recipe, optimizer=replace(self.recipe.optimizer, num_updates=updates))
+        videos = filled(self.dataset.subset(labelled), recipe.optimizer.batch_size)
+        with tempfile.TemporaryDirectory() as folder:
+            state = train(videos, Path(folder) / "run", recipe=recipe, cache=self.cache)
+            if state.step < updates:
+                raise SystemExit(f"stopped at update {state.step} of {updates}: nothing is kept of it")
+            return self._embedded(str(Path(folder) / "run"))
+
+
+def filled(videos: Dataset, batch_size: int) -> Dataset:
+    """At least a batch of videos: where there are fewer, they come again under other names."""
+    records = [
+        replace(record, name=record.name if turn == 0 else f"{record.name}-{turn}")
+        for turn in range(-(-batch_size // len(videos)))
+        for record in videos
+    ]
+    return replace(videos, records=tuple(records))
+
+
+def drawn(names: Sequence[str], count: int, draws: int) -> list[list[str]]:
+    """Seeded draws of `count` names; there is one of all."""
+    if count == len(names):
+        return [list(names)]
+    generator = np.random.default_rng(count)
+    return [generator.choice(names, count, replace=False).tolist() for _ in range(draws)]
+
+
+def measure(encoders: Encoders, row: str, labelled: Sequence[list[str]], *, part: str) -> dict[str, Any]:
+    """Figures of a row on one part of the swings, over draws of labelled ones."""
+    names, errors = encoders.dataset.split(part).names, []
+    for draw in labelled:
+        found = encoders.of(row, draw)
+        if row in CLASSIFIED:
+            read = classified(found, draw, seen=encoders.seen, tempos=TEMPOS.get(part, (1.0,)))
+        else:
+            read = carried(found, draw)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            errors += [errors_of(found, *pair) for pair in zip(names, pool.map(read, names), strict=True)]
+    return summary(np.stack(errors), encoders.dataset.event_names, len(labelled))
+
+
+def measure_all(encoders: Encoders, result: dict[str, Any], *, parts: dict[str, str], out: Path) -> None:
+    """Fill in what the result lacks, each part under its key; it is kept after each figure."""
+    for count in (*DRAWS, len(encoders.seen)):
+        for row in ROWS if count in DRAWS else ROWS_OF_ALL:
+            is_trained = row.startswith("supervised")
+            draws = drawn(encoders.seen, count, TRAINED_DRAWS if is_trained else DRAWS.get(count, 1))
+            for part, key in parts.items():
+                rows = result.setdefault(key, {}).setdefault(str(count), {})
+                if row not in rows:
+                    rows[row] = measure(encoders, row, draws, part=part)
+                    write_text(out, json.dumps(result, indent=1) + "\n", overwrite=True)
+                    print(part, count, row, *list(rows[row].values())[:4], flush=True)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, help="data set folder with key events and a split")
+    parser.add_argument("overrides", nargs="*", help="settings of supervised training, as section.key=value")
+    parser.add_argument("--run", required=True, help="run folder of an encoder trained without labels")
+    parser.add_argument("--recipe", help="of supervised training (default: that of the run)")
+    parser.add_argument("--updates", type=int, default=500, help="of training on few swings (default: 500)")
+    parser.add_argument("--supervised-run", help="run trained on all labels (default: train one)")
+    parser.add_argument("--parts", default="val,val_slow", help="held-out splits, separated by commas")
+    parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
+    parser.add_argument("--out", type=Path, required=True, help="result file; goes on where it is")
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
+    return parser
+
+
+def main() -> None:
+    """Measure what is not yet in the result file."""
+    arguments = parser().parse_args()
+    dataset = read_dataset(arguments.data)
+    parts = {name: KEYS.get(name, name) for name in arguments.parts.split(",")}
+    loss = [f"loss.weights={LOSSES['supervised']}", "run.select_every=0"]
+    recipe = load_recipe(arguments.recipe or Path(arguments.run) / RECIPE_FILE, [*loss, *arguments.overrides])
+    encoders = Encoders(
+        dataset.subset([record.name for record in dataset if record.split in ("train", *parts)]),
+        arguments.run,
+        recipe,
+        arguments.updates,
+        arguments.supervised_run,
+        arguments.cache,
+    )
+    result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
+    result |= {"run": Path(arguments.run).name, "updates": arguments.updates, **circumstances()}
+    measure_all(encoders, result, parts=parts, out=arguments.out)
+    if arguments.json:
+        print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
