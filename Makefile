@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 2
-BENCHMARKS := decode base_speed evaluate align synth
+BENCHMARKS := decode base_speed feature_cache evaluate align synth
 
 .PHONY: install demo test check format bench clean
 

@@ -48,7 +48,7 @@ ROWS = (
 BASES = {
     "resnet50": ("fast-gpu",),
     "vggm": ("fast-gpu-scratch",),
-    "lite0": ("fast-gpu-lite",),
+    "lite0": ("golf-lite",),
 }
 SEEDLESS = ("time-only", "frozen")
 

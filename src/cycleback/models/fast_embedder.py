@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cycleback.models.conv_embedder import ConvEmbedder
 from cycleback.models.embedder import ContextEmbedder
-from cycleback.models.gpu_bricks import conv_relu
+from cycleback.models.gpu_bricks import conv_relu, rounded
 from cycleback.models.temporal_conv import STACKED_FRAMES, TemporalConv
 
 
@@ -58,14 +58,16 @@ class FastEmbedder(ContextEmbedder):
     def frame_terms(self, features: Tensor) -> tuple[Tensor, ...]:
         """Products (N, 3 O, h, w) of each frame (N, F, h, w) with the temporal slices of the first kernel."""
         grid = features.to(self._dtype).contiguous(memory_format=torch.channels_last)
+        grid = F.pad(grid, (0, 0, 0, 0, 0, 0, 0, rounded(len(grid)) - len(grid)))
         if self._reduce is not None:
             grid = conv_relu(grid, *self._reduce)
-        return (F.conv2d(grid, self._taps, padding=1),)
+        return (F.conv2d(grid, self._taps, padding=1)[: len(features)],)
 
     def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
         """Embeddings (M, D) of clips of frames `indices` (C, M)."""
         before, center, after = terms[0].chunk(3, dim=1)
-        last = len(indices) - 1
+        count, last = indices.shape[1], len(indices) - 1
+        indices = F.pad(indices, (0, rounded(count) - count))
         frames = []
         for position, frame in enumerate(indices):
             summed = center[frame] + self._bias
@@ -77,7 +79,7 @@ class FastEmbedder(ContextEmbedder):
         grid = torch.cat(frames, dim=1).contiguous(memory_format=torch.channels_last)  # (M, C * O, h, w)
         for weight, bias in self._layers:
             grid = conv_relu(grid, weight, bias, padding=(1, 1))
-        return self._from_pooled(self._pool(grid))
+        return self._from_pooled(self._pool(grid))[:count]
 
     def _pool(self, grid: Tensor) -> Tensor:
         """Grid (M, C * O, h, w) to (M, O)."""

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.models.base import Base, ConvNorm, SameConv2d, same_padding
-from cycleback.models.gpu_bricks import HalvingMaxPool, SpaceToDepthConv, conv_relu
+from cycleback.models.gpu_bricks import HalvingMaxPool, SpaceToDepthConv, conv_relu, rounded
 
 
 class GpuConv(nn.Module):
@@ -89,8 +89,11 @@ class GpuBase(nn.Module):
     def forward(self, frames: Tensor) -> Tensor:
         """Images (N, 3, H, W), uint8 or float in [0, 1], to features (N, F, h, w)."""
         scale = self.scale if frames.dtype == torch.uint8 else 255 * self.scale
-        images = torch.addcmul(self.shift, frames, scale)
-        return self.network.grid(images.contiguous(memory_format=torch.channels_last))
+        shape = (rounded(len(frames)), *frames.shape[1:])
+        images = torch.empty(shape, device=frames.device, memory_format=torch.channels_last)
+        images[: len(frames)] = torch.addcmul(self.shift, frames, scale)
+        images[len(frames) :] = 0
+        return self.network.grid(images)[: len(frames)]
 
 
 def _as_gpu_runs_it(module: ConvNorm, exact: torch.dtype, dtype: torch.dtype) -> nn.Module:

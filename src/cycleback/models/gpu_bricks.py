@@ -14,6 +14,12 @@ from torch import Tensor, nn
 
 CHANNELS_OF_A_BLOCK = 12  # 2 x 2 pixels of three colours
 PADDED_CHANNELS = 16  # matrix units take channels by eights
+ROUND_COUNT = 32  # images of a pass, so that there are few shapes: for a new one, cuDNN plans each layer anew
+
+
+def rounded(count: int) -> int:
+    """The next number of images that makes a pass."""
+    return -(-count // ROUND_COUNT) * ROUND_COUNT
 
 
 def conv_relu(
