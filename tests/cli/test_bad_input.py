@@ -137,3 +137,10 @@ def test_a_folder_of_several_actions_is_not_played_in_sync(command, rendered: Pa
         (tmp_path / "videos" / action / "a.mp4").symlink_to(rendered / f"pouring_00{number}.mp4")
     result = command("sync", tmp_path / "videos", "-o", tmp_path / "x.mp4")
     assert result.err == f"error: {tmp_path / 'videos'} holds golf, tennis: name the folder of one action\n"
+
+
+def test_an_unknown_precision_is_refused(command, fill, tmp_path: Path) -> None:
+    result = command(*fill("embed {videos} -o {tmp}/set.emb --precision float16"))
+    expected = "error: --precision must be float32 or bfloat16, got 'float16'"
+    assert (result.code, result.err.strip()) == (2, expected)
+    assert not (tmp_path / "set.emb").exists()

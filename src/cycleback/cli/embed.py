@@ -1,7 +1,7 @@
 """`cycleback embed`: every frame of every video as a vector."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -21,6 +21,9 @@ def embed(
         str, typer.Option(help="all, train or held_out: the split the run was made with.")
     ] = "all",
     device: Device = None,
+    precision: Annotated[
+        str | None, typer.Option(help="float32 or bfloat16 (default: bfloat16 on a GPU, else float32).")
+    ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -28,13 +31,23 @@ def embed(
 
     Example: cycleback embed golf/ --run runs/golf -o golf.emb
     """
+    from cycleback.errors import ConfigError
     from cycleback.files import check_output
+    from cycleback.models import Precision
     from cycleback.runs import embed_videos, select_part
 
     check_output(output, overwrite=overwrite)
+    if precision not in (None, *get_args(Precision)):
+        raise ConfigError(f"--precision must be {' or '.join(get_args(Precision))}, got {precision!r}")
     videos = select_part(directory, run, part)
     with progress_bars() as bars:
-        embeddings = embed_videos(run, videos, device=device, progress=counter(bars, "embedding"))
+        embeddings = embed_videos(
+            run,
+            videos,
+            device=device,
+            precision=cast(Precision | None, precision),
+            progress=counter(bars, "embedding"),
+        )
     embeddings.save(output, overwrite=overwrite)
     frames = sum(len(embeddings[name]) for name in embeddings.names)
     if as_json:

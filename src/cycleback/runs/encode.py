@@ -9,7 +9,7 @@ from cycleback.data import Dataset, FrameCache
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import Progress, embed_records
 from cycleback.embeddings.features import FeatureCache
-from cycleback.models import Encoder, load_weights
+from cycleback.models import Encoder, Precision, load_weights
 from cycleback.recipe import EncoderSection, Recipe, build_encoder
 from cycleback.runs.folder import saved_recipe
 from cycleback.runs.published import PRETRAINED, find_run
@@ -37,6 +37,7 @@ def embed_videos(
     *,
     device: torch.device | str | None = None,
     cache: Path | None = None,
+    precision: Precision | None = None,
     progress: Progress | None = None,
 ) -> EmbeddingSet:
     """Embed every frame of a folder of videos, or of the named files.
@@ -45,18 +46,25 @@ def embed_videos(
         encoder: an Encoder, or what `load_encoder` takes: a run folder or a name.
         videos: a data set, its folder, or paths of videos.
         cache: where decoded frames are kept (default: the user's cache folder).
+        precision: "float32", or "bfloat16": about 1 % off, much faster on a GPU, and the default there.
         progress: called with (frames done, frames in all).
     """
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
     records, event_names = named_records(videos)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     encoder = encoder.to(choose_device(device))
+    frames.fill(records)
     features = None
     if encoder.train_base == "frozen" and encoder.input_kind == "images":
-        frames.fill(records)
         features = FeatureCache(frames, encoder.base, device=encoder.device)
     return embed_records(
-        encoder, records, frames=frames, features=features, event_names=event_names, progress=progress
+        encoder,
+        records,
+        frames=frames,
+        features=features,
+        event_names=event_names,
+        precision=precision,
+        progress=progress,
     )
 
 
