@@ -28,6 +28,10 @@ FIGURES = (
     "cycle_rate",
 )
 BASES = {"pretrained": "fast", "scratch": "fast-scratch"}
+PAPER = (
+    "loss.tcn.positive_window=5",
+    "encoder.embedding_gain=1.0",
+)  # as in the paper and the authors' program
 
 
 def hard_set(folder: Path) -> Dataset:
@@ -115,7 +119,7 @@ def main() -> None:
                 if key in runs or (row in BASELINES and seed > 0 and row != "untrained"):
                     continue
                 loss = "tcc" if row in BASELINES else row
-                recipe = recipe_of(loss, BASES[base], arguments.overrides, seed)
+                recipe = recipe_of(loss, BASES[base], [*PAPER, *arguments.overrides], seed)
                 runs[key] = (
                     measure(row, dataset, recipe, parts=["val"], cache=arguments.cache) | circumstances()
                 )

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -134,3 +136,14 @@ def test_normalised_embeddings_have_length_one() -> None:
 def test_impossible_settings_are_errors(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ConvEmbedder(4, **options)  # type: ignore[arg-type]
+
+
+def test_the_embedding_gain_brings_the_first_embeddings_closer_together() -> None:
+    clips = torch.rand(1, 6, 2, 4, 3, 3)
+    wide, near = (seeded(embedding_gain=gain)(clips) for gain in (1.0, 0.25))
+    torch.testing.assert_close(near, 0.25 * wide)
+
+
+def seeded(**options: Any) -> ConvEmbedder:
+    torch.manual_seed(0)
+    return ConvEmbedder(4, conv_channels=(5,), fc_channels=(6,), embedding_size=3, **options).eval()

@@ -38,6 +38,7 @@ class ConvEmbedder(ContextEmbedder):
         capacity: float = 1.0,
         batch_norm: bool = True,
         normalize: bool = False,
+        embedding_gain: float = 1.0,
     ) -> None:
         """Build the embedder.
 
@@ -57,6 +58,8 @@ class ConvEmbedder(ContextEmbedder):
             capacity: factor on `conv_channels` and `fc_channels`, rounded (2 x 256 in the authors' program).
             batch_norm: BatchNorm after each convolution.
             normalize: scale each embedding to length 1.
+            embedding_gain: factor on the first weights of the embedding (1 in the authors' program). Below 1,
+                frames begin closer together, and the first updates need not pull them in.
         """
         super().__init__()
         check_context(context_frames, context_stride)
@@ -76,7 +79,7 @@ class ConvEmbedder(ContextEmbedder):
         sizes = (sizes[-1] * places, *fc_channels)
         self.fcs = nn.ModuleList(glorot_linear(i, o) for i, o in zip(sizes, fc_channels, strict=False))
         self.dropout = nn.Dropout(dropout)
-        self.embedding = glorot_linear(sizes[-1], embedding_size)
+        self.embedding = glorot_linear(sizes[-1], embedding_size, gain=embedding_gain)
 
     @property
     def traits(self) -> dict[str, object]:

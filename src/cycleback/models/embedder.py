@@ -91,10 +91,10 @@ def check_context(context_frames: int, context_stride: int) -> None:
         raise ValueError(f"context_frames and context_stride must be at least 1, got {got}")
 
 
-def glorot_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
-    """A fully connected layer with Glorot weights and zero bias, as in the authors' program."""
+def glorot_linear(inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> nn.Linear:
+    """A fully connected layer with Glorot weights times `gain` and zero bias (authors' program: gain 1)."""
     layer = nn.Linear(inputs, outputs, bias=bias)
-    nn.init.xavier_uniform_(layer.weight)
+    nn.init.xavier_uniform_(layer.weight, gain=gain)
     if bias:
         nn.init.zeros_(layer.bias)
     return layer

@@ -35,6 +35,7 @@ class GRUEmbedder(Embedder):
         dropout: float = 0.0,
         norm_momentum: float = 0.1,
         normalize: bool = False,
+        embedding_gain: float = 1.0,
     ) -> None:
         """Build the embedder.
 
@@ -46,6 +47,8 @@ class GRUEmbedder(Embedder):
             dropout: after the max-pool.
             norm_momentum: of BatchNorm's running statistics.
             normalize: scale each embedding to length 1.
+            embedding_gain: factor on the first weights of the embedding (1 in the authors' program). Below 1,
+                frames begin closer together, and the first updates need not pull them in.
         """
         super().__init__()
         self.in_channels, self.embedding_size, self.normalize = in_channels, embedding_size, normalize
@@ -58,7 +61,7 @@ class GRUEmbedder(Embedder):
         )
         self.dropout = nn.Dropout(dropout)
         self.gru = nn.GRU(sizes[-1], hidden_size, batch_first=True)
-        self.embedding = glorot_linear(hidden_size, embedding_size)
+        self.embedding = glorot_linear(hidden_size, embedding_size, gain=embedding_gain)
 
     @property
     def traits(self) -> dict[str, object]:

@@ -31,6 +31,7 @@ class MLPEmbedder(ContextEmbedder):
         dropout: float = 0.0,
         norm_momentum: float = 0.1,
         normalize: bool = False,
+        embedding_gain: float = 1.0,
     ) -> None:
         """Build the embedder.
 
@@ -43,6 +44,8 @@ class MLPEmbedder(ContextEmbedder):
             dropout: before each fully connected layer but the first, and before the embedding.
             norm_momentum: of BatchNorm's running statistics.
             normalize: scale each embedding to length 1.
+            embedding_gain: factor on the first weights of the embedding (1 in the authors' program). Below 1,
+                frames begin closer together, and the first updates need not pull them in.
         """
         super().__init__()
         check_context(context_frames, context_stride)
@@ -55,7 +58,7 @@ class MLPEmbedder(ContextEmbedder):
             self.layers.append(nn.BatchNorm1d(outputs, momentum=norm_momentum))
             self.layers.append(nn.ReLU(inplace=True))
             self.layers.append(nn.Dropout(dropout))
-        self.embedding = glorot_linear(sizes[-1], embedding_size)
+        self.embedding = glorot_linear(sizes[-1], embedding_size, gain=embedding_gain)
 
     @property
     def traits(self) -> dict[str, object]:

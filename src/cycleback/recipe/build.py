@@ -62,7 +62,7 @@ BASE_OPTIONS: Mapping[str, Callable[[EncoderSection], dict[str, Any]]] = {
     "vector": lambda section: {"in_features": section.in_features, "velocity": section.velocity},
 }
 
-COMMON = ("embedding_size", "dropout", "norm_momentum", "normalize")
+COMMON = ("embedding_size", "embedding_gain", "dropout", "norm_momentum", "normalize")
 EMBEDDER_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "conv": (
         *("conv_channels", "fc_channels", "context_frames", "context_stride", "pooling"),
