@@ -22,8 +22,7 @@ from cycleback.recipe import load_recipe
 from cycleback.runs import embed_videos, load_encoder, train
 from reproduce import circumstances, curve_of
 
-# the window is the paper's, the scale of the first weights that of the authors' program
-ALONE = ("loss.weights={ tcc = 1.0 }", "loss.tcn.positive_window=5", "encoder.embedding_gain=1.0")
+ALONE = ("loss.weights={ tcc = 1.0 }", "loss.tcn.positive_window=5")  # the paper's window
 BOTH = "loss.weights={ tcc = 1.0, tcn = 1.0 }"
 PAPER = ("loss.tcc.scaling=none", "loss.tcc.temperature=1.0")
 KINDS = ("regression", "classification", "mse")
