@@ -174,14 +174,6 @@ def _listed(value: Any) -> list[float]:
     return value if isinstance(value, list) else [value]
 
 
-def golf_fast(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The older file of one base and one seed, in the form of golf.json."""
-    named = {key.partition("/")[0].replace("untrained", "random"): row for key, row in result["rows"].items()}
-    rows = {f"lite0/{name}": {"seeds": 1, **row} for name, row in named.items()}
-    runs = {f"{key}/0": {**row, "recipe": result["recipe"]} for key, row in rows.items()}
-    return {"rows": rows, "runs": runs}
-
-
 def transfer_section(result: Mapping[str, Any]) -> list[str]:
     """Key events by label transfer beside those of other ways to use the same labels."""
     counts = sorted(result["labelled"], key=int)
@@ -214,23 +206,13 @@ def page(paths: list[Path]) -> str:
     """All result files as one page."""
     results = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
     lines = [HEAD]
-    golf = golf_results(results)
-    if golf["rows"]:
-        lines += golf_section(golf)
+    if "golf" in results:
+        lines += golf_section(results["golf"])
     if "label_transfer" in results:
         lines += transfer_section(results["label_transfer"])
     if "penn_poses" in results:
         lines += ["## Penn Action poses", "", POSES_HEAD, "", *poses_table(results["penn_poses"]["rows"]), ""]
     return "\n".join(lines)
-
-
-def golf_results(results: Mapping[str, Any]) -> dict[str, Any]:
-    """golf.json, and what only the older file has."""
-    golf = results.get("golf", {"rows": {}, "runs": {}})
-    if "golf-fast" in results and not of_base(golf["rows"], "lite0"):
-        older = golf_fast(results["golf-fast"])
-        return {key: {**golf[key], **older[key]} for key in older}
-    return {"rows": golf["rows"], "runs": golf["runs"]}
 
 
 def few_shot_curve(runs: list[Mapping[str, Any]]) -> tuple[list[int], list[list[float]]]:
@@ -288,8 +270,8 @@ def main() -> None:
     arguments = parser.parse_args()
     paths = arguments.results or result_files()
     arguments.out.write_text(page(paths), "utf-8")
-    golf = golf_results({path.stem: json.loads(path.read_text("utf-8")) for path in paths})
-    picture = draw_few_shot(golf["runs"])
+    golf = [json.loads(path.read_text("utf-8")) for path in paths if path.stem == "golf"]
+    picture = draw_few_shot(golf[0]["runs"]) if golf else None
     if picture is not None:
         target = arguments.out.parent / FIGURE.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
