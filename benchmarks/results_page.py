@@ -242,6 +242,9 @@ def draw_few_shot(runs: Mapping[str, Any]) -> bytes | None:
             axis.minorticks_off()
             axis.grid(axis="y")
             axis.legend()
+        limits = [limit for axis in axes for limit in axis.get_ylim()]
+        for axis in axes:
+            axis.set_ylim(min(limits), max(limits))
         return image_bytes(figure, "svg")
 
 
