@@ -177,7 +177,7 @@ class RunSection:
     """Seed, rhythm and arithmetic."""
 
     seed: int = 0
-    start_from: str = ""  # a run folder whose encoder to begin with; "": from the first weights
+    start_from: str = ""  # a run folder or name whose encoder to begin with; "": from the first weights
     save_every: int = 100
     log_every: int = 10
     precision: Literal["float32", "bfloat16"] = "float32"  # of the network; losses are always float32

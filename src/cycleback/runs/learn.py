@@ -14,6 +14,7 @@ from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer
 from cycleback.runs.encode import choose_device
 from cycleback.runs.folder import open_run, run_records
+from cycleback.runs.published import find_run
 from cycleback.training import (
     Arithmetic,
     BatchMaker,
@@ -96,7 +97,7 @@ def _prepare(
     torch.manual_seed(recipe.run.seed)
     encoder = build_encoder(recipe)
     if recipe.run.start_from:
-        load_weights(Path(recipe.run.start_from), encoder)
+        load_weights(find_run(recipe.run.start_from), encoder)
     encoder = encoder.to(device)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     if isinstance(encoder.base, VectorBase):
