@@ -4,6 +4,7 @@ Shapes: N frames of a video, M clips, C context frames, F feature channels, O ch
 D embedding size.
 """
 
+from functools import reduce
 from typing import cast
 
 import torch
@@ -29,7 +30,7 @@ class FastEmbedder(ContextEmbedder):
         first, bias = folded[0]
         self._reduce = _folded_reducer(source.reduce, dtype)
         self._taps = _channels_last(torch.cat(first.weight.unbind(2)), dtype)  # (3 O, I, 3, 3)
-        self._bias = bias.to(dtype)[:, None, None]
+        self._bias = bias.repeat(self.context_frames).to(dtype)[:, None, None]  # (C * O, 1, 1)
         self._layers = [
             (
                 _channels_last(conv.stacked_weight(self.context_frames), dtype),
@@ -65,21 +66,27 @@ class FastEmbedder(ContextEmbedder):
 
     def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
         """Embeddings (M, D) of clips of frames `indices` (C, M)."""
-        before, center, after = terms[0].chunk(3, dim=1)
-        count, last = indices.shape[1], len(indices) - 1
-        indices = F.pad(indices, (0, rounded(count) - count))
-        frames = []
-        for position, frame in enumerate(indices):
-            summed = center[frame] + self._bias
-            if position > 0:
-                summed += before[indices[position - 1]]
-            if position < last:
-                summed += after[indices[position + 1]]
-            frames.append(summed.relu_())
-        grid = torch.cat(frames, dim=1).contiguous(memory_format=torch.channels_last)  # (M, C * O, h, w)
+        count = indices.shape[1]
+        grid = self._clips(terms[0], F.pad(indices, (0, rounded(count) - count)))
         for weight, bias in self._layers:
             grid = conv_relu(grid, weight, bias, padding=(1, 1))
         return self._from_pooled(self._pool(grid))[:count]
+
+    def _clips(self, products: Tensor, indices: Tensor) -> Tensor:
+        """The first layer's output (M, C * O, h, w) from products (N, 3 O, h, w) of each frame."""
+        before, center, after = products.chunk(3, dim=1)
+        shape = (indices.shape[1], len(indices) * center.shape[1], *center.shape[2:])
+        grid = torch.empty(
+            shape, dtype=self._dtype, device=products.device, memory_format=torch.channels_last
+        )
+        for position, place in enumerate(grid.chunk(len(indices), dim=1)):
+            neighbours = [before[frame] for frame in indices[max(position - 1, 0) : position]]
+            neighbours += [after[frame] for frame in indices[position + 1 : position + 2]]
+            if neighbours:
+                torch.add(center[indices[position]], reduce(torch.add, neighbours), out=place)
+            else:
+                place.copy_(center[indices[position]])
+        return grid.add_(self._bias).relu_()
 
     def _pool(self, grid: Tensor) -> Tensor:
         """Grid (M, C * O, h, w) to (M, O)."""

@@ -91,7 +91,7 @@ class GpuBase(nn.Module):
         scale = self.scale if frames.dtype == torch.uint8 else 255 * self.scale
         shape = (rounded(len(frames)), *frames.shape[1:])
         images = torch.empty(shape, device=frames.device, memory_format=torch.channels_last)
-        images[: len(frames)] = torch.addcmul(self.shift, frames, scale)
+        torch.addcmul(self.shift, frames, scale, out=images[: len(frames)])
         images[len(frames) :] = 0
         return self.network.grid(images)[: len(frames)]
 
