@@ -41,7 +41,7 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import time_only_embeddings
 from cycleback.files import write_text
 from cycleback.recipe import RECIPE_FILE, Recipe, load_recipe
-from cycleback.runs import embed_videos, train
+from cycleback.runs import embed_videos, find_run, train
 from reproduce import LOSSES, circumstances
 from segmentation import find_events, mean_lengths, phase_classifier
 
@@ -213,7 +213,9 @@ def main() -> None:
     dataset = read_dataset(arguments.data)
     parts = {name: KEYS.get(name, name) for name in arguments.parts.split(",")}
     loss = [f"loss.weights={LOSSES['supervised']}", "run.select_every=0"]
-    recipe = load_recipe(arguments.recipe or Path(arguments.run) / RECIPE_FILE, [*loss, *arguments.overrides])
+    recipe = load_recipe(
+        arguments.recipe or find_run(arguments.run) / RECIPE_FILE, [*loss, *arguments.overrides]
+    )
     encoders = Encoders(
         dataset.subset([record.name for record in dataset if record.split in ("train", *parts)]),
         arguments.run,
