@@ -9,7 +9,6 @@ Example:
 
 import argparse
 import json
-import re
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from cycleback.data import Dataset, read_dataset
 from cycleback.synth import write_dataset
 from reproduce import BASELINES, KINDS, LOSSES, circumstances, measure, recipe_of
+from result_file import tidy_json
 
 VIDEOS, HELD_OUT = 84, 14
 FIGURES = (
@@ -64,12 +64,6 @@ def write(path: Path, result: dict[str, Any]) -> None:
     result["rows"] = summary(result["runs"])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(tidy_json(result), "utf-8")
-
-
-def tidy_json(value: Any) -> str:
-    """Indented JSON with every list of numbers on one line."""
-    text = json.dumps(value, indent=1)
-    return re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
 
 
 def add_options(parser: argparse.ArgumentParser, *, seeds: str, out: str) -> None:

@@ -30,9 +30,9 @@ LONGEST_S = 1e6  # a wait without end
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def score(seen: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, Any]:
+def score(seen: EmbeddingSet, held_out: EmbeddingSet, *, few_shot: bool = True) -> dict[str, Any]:
     """The report without its details."""
-    report = evaluate(seen, held_out).to_json()
+    report = evaluate(seen, held_out, few_shot=few_shot).to_json()
     return {key: value for key, value in report.items() if key not in DETAILS}
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ablation import add_options, hard_set, opened, tidy_json
+from ablation import add_options, hard_set, opened
 from cycleback.data import Dataset
 from cycleback.errors import TrainingError
 from cycleback.evaluation import evaluate
 from cycleback.recipe import load_recipe
 from cycleback.runs import embed_videos, load_encoder, train
 from reproduce import circumstances, curve_of
+from result_file import tidy_json
 
 ALONE = ("loss.weights={ tcc = 1.0 }", "loss.tcn.positive_window=5")  # the paper's window
 PAPER = ("loss.tcc.scaling=none", "loss.tcc.temperature=1.0")

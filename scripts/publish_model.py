@@ -32,18 +32,18 @@ from model_card import BLIND, FROZEN, LICENCE, OWN, RESULTS_FILE, card  # noqa: 
 
 from cycleback.data import read_dataset  # noqa: E402
 from cycleback.errors import CheckpointError, UserError  # noqa: E402
-from cycleback.evaluation import evaluate, time_only_embeddings  # noqa: E402
+from cycleback.evaluation import time_only_embeddings  # noqa: E402
 from cycleback.files import check_output, write_text  # noqa: E402
 from cycleback.models import Encoder, fingerprint, load_settings, save_encoder  # noqa: E402
 from cycleback.recipe import RECIPE_FILE  # noqa: E402
 from cycleback.runs import CARD_FILE, PRETRAINED, VIDEOS_FILE, embed_videos, load_encoder  # noqa: E402
 from cycleback.training import read_log  # noqa: E402
 from reproduce import circumstances  # noqa: E402
+from scoring import score  # noqa: E402
 
 MOST_BYTES = 10_000_000
 MOST_ROUNDING = 0.03  # of the embeddings of pictures drawn at random; real ones move about a third as far
 PARTS = ("val", "val_slow")
-DETAILS = ("by_action", "event_errors", "event_error_by_event", "calibration", "robust")  # not kept
 
 
 def write_weights(run: Path, folder: Path) -> None:
@@ -78,16 +78,10 @@ def measure(folder: Path, data: Path) -> dict[str, Any]:
     rows: dict[str, dict[str, Any]] = {}
     for row, source in ((OWN, encoder), (FROZEN, PRETRAINED)):
         sets = {part: embed_videos(source, dataset.split(part)) for part in ("train", *PARTS)}
-        rows[row] = {part: score(sets["train"], sets[part]) for part in PARTS}
+        rows[row] = {part: score(sets["train"], sets[part], few_shot=False) for part in PARTS}
     blind = {part: time_only_embeddings(found) for part, found in sets.items()}
-    rows[BLIND] = {part: score(blind["train"], blind[part]) for part in PARTS}
+    rows[BLIND] = {part: score(blind["train"], blind[part], few_shot=False) for part in PARTS}
     return {"encoder": fingerprint(encoder), **circumstances(), "rows": rows}
-
-
-def score(seen: Any, held_out: Any) -> dict[str, Any]:
-    """The report without its details."""
-    report = evaluate(seen, held_out, few_shot=False).to_json()
-    return {key: value for key, value in report.items() if key not in DETAILS}
 
 
 def check_results(folder: Path, results: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cycleback.data import FrameCache, VideoRecord
-from cycleback.embeddings.embed import embed_records, standardized
+from cycleback.embeddings.embed import embed_maps, embed_records, standardized
 from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import DataError
 from cycleback.models import Encoder, build_base, build_embedder, fingerprint
@@ -113,3 +113,11 @@ def test_a_full_disk_leaves_no_feature_maps(
     with pytest.raises(DataError, match=r"cannot keep feature maps in .*: No space left on device"):
         FeatureCache(cache, encoder.base).load(record)
     assert not [path for path in cache.folder(record).iterdir() if "features" in path.name]
+
+
+def test_kept_maps_in_16_bits_are_pooled_in_float32() -> None:
+    pooled = build_embedder("pooled", 5, grid=3, standardize=False)
+    maps = torch.rand(6, 5, 12, 12).half()
+    found = embed_maps(pooled, iter([maps]), device=torch.device("cpu"))
+    expected = embed_maps(pooled, iter([maps.float()]), device=torch.device("cpu"))
+    np.testing.assert_array_equal(found, expected)

@@ -69,7 +69,8 @@ def embed_records(
 @torch.inference_mode()
 def embed_maps(embedder: Embedder, maps: Iterator[Tensor], *, device: torch.device) -> NDArray[np.float32]:
     """Embeddings (N, D) of one video from chunks (n, F, h, w) of its feature maps."""
-    chunks = embedder.embed_stream(chunk.to(device, non_blocking=True) for chunk in maps)
+    moved = (chunk.to(device, non_blocking=True) for chunk in maps)
+    chunks = embedder.embed_stream(chunk if embedder.takes_half else chunk.float() for chunk in moved)
     embeddings = torch.cat([chunk.float() for chunk in chunks]).cpu().numpy()  # waits for a GPU only here
     return standardized(embeddings) if embedder.standardize else embeddings
 

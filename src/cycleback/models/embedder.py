@@ -25,6 +25,8 @@ class Embedder(nn.Module, ABC):
     """Frames of the video between two context frames."""
     standardize: bool = False
     """Whether a whole video's embeddings are to be moved to mean 0 and spread 1."""
+    takes_half: bool = False
+    """Whether it may get features in 16 bits: it computes in no more. Others would lose digits."""
     can_count_frames: bool = False
     """Whether it can know how long the video has run: then cycles may close without a look at the frames."""
 

@@ -20,6 +20,8 @@ from cycleback.models.temporal_conv import STACKED_FRAMES, TemporalConv
 class FastEmbedder(ContextEmbedder):
     """A frozen copy of a `ConvEmbedder` for whole videos; later changes of the original do not reach it."""
 
+    takes_half = True
+
     def __init__(self, source: ConvEmbedder, *, dtype: torch.dtype) -> None:
         super().__init__()
         self.in_channels, self.embedding_size = source.in_channels, source.embedding_size
