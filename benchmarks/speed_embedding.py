@@ -4,7 +4,6 @@ Shapes: N frames of a video, n of a chunk, H W pixels, F feature channels, h w g
 """
 
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from speed_clock import Found, Setting, forget, milliseconds, peak_gb, seconds
 from speed_peers import embed_with_context, global_arithmetic
 
 VIDEOS_FROM_FILES = 150
+CPU = torch.device("cpu")
 
 
 @torch.inference_mode()
@@ -94,22 +94,28 @@ def by_length(recipe: Recipe, setting: Setting, lengths: tuple[int, ...]) -> Ite
 
 
 def from_files(data: Path, setting: Setting) -> Found:
-    """Decoding some videos into the frame cache, and embedding what is there: seconds of each."""
+    """Seconds of decoding some videos, of embedding what is decoded, and of both, one beside the other."""
     records = read_dataset(data).records[: 2 if setting.is_smoke else VIDEOS_FROM_FILES]
     recipe = setting.recipe("data.frame_size=32" if setting.is_smoke else "data.frame_size=160")
     encoder = build_encoder(recipe).to(setting.device).eval()
     with tempfile.TemporaryDirectory() as folder:
-        frames = FrameCache(Path(folder), size=encoder.frame_size, fit=encoder.fit)
-        started = time.perf_counter()
-        frames.fill(records)
-        decoded = time.perf_counter()
+        frames, anew = (
+            FrameCache(Path(folder) / name, size=encoder.frame_size, fit=encoder.fit) for name in "ab"
+        )
+        decode = seconds(partial(frames.fill, records), device=CPU)
         embed_records(encoder, records[:2], frames=frames)
-        again = time.perf_counter()
-        found = embed_records(encoder, records, frames=frames)
-        ended = time.perf_counter()
-    count = sum(len(found[name]) for name in found.names)
-    seconds_of = {"decode_seconds": decoded - started, "embed_seconds": ended - again}
-    return {"videos": len(records), "frames": count, "frame_size": recipe.data.frame_size, **seconds_of}
+        embed = seconds(partial(embed_records, encoder, records, frames=frames), device=CPU)
+        both = seconds(partial(embed_records, encoder, records, frames=anew), device=CPU)
+        count = sum(frames.load(record).num_frames for record in records)
+    return {
+        "videos": len(records),
+        "frames": count,
+        "frame_size": recipe.data.frame_size,
+        "decode_seconds": decode,
+        "embed_seconds": embed,
+        "both_seconds": both,
+        "both_over_decode": both / decode,
+    }
 
 
 def measure(setting: Setting) -> Iterator[Found]:

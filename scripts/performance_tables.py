@@ -140,7 +140,22 @@ def embedding(part: Found) -> str:
             for row in part["from_host"]
         ]
         found += "\n\n" + table(("frames from host memory", "frames/s", "peak GB"), lengths)
+    if "from_files" in part:
+        found += "\n\n" + _from_files(part["from_files"])
     return found + made(part)
+
+
+def _from_files(row: Found) -> str:
+    """Decoding, embedding, and one beside the other."""
+    stages = {
+        "decode": "decoding alone",
+        "embed": "embedding what is decoded",
+        "both": "from files to embeddings",
+    }
+    there = {stage: words for stage, words in stages.items() if f"{stage}_seconds" in row}
+    rows = [(words, number(row[f"{stage}_seconds"], 2)) for stage, words in there.items()]
+    count, size = number(row["frames"], 0), row["frame_size"]
+    return table((f"{row['videos']} files, {count} frames, {size} px", "seconds"), rows)
 
 
 def frozen(part: Found) -> str:

@@ -1,14 +1,17 @@
 import os
+import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cycleback.data import FrameCache, VideoRecord, default_cache_root
+from cycleback.data import cache as cache_module
 from cycleback.errors import DamagedVideoWarning, DataError, VideoError
-from cycleback.video import read_frames, write_video
+from cycleback.video import FrameChunk, read_frames, write_video
 
 Make = Callable[..., VideoRecord]
 
@@ -123,6 +126,40 @@ def test_filling_goes_on_past_videos_that_fail(cache: FrameCache, make_video: Ma
     assert len(entries(cache)) == 4
     with pytest.raises(DataError, match=r"^cannot read .*v1\.mp4: No such file"):
         cache.fill(records[:2])
+
+
+@pytest.fixture
+def held_back(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Videos named `late` are decoded only once this is set."""
+    decode, event = cache_module.iter_frames, threading.Event()
+
+    def wait(path: Path, **settings: Any) -> Iterator[FrameChunk]:
+        assert path.stem != "late" or event.wait(timeout=30)
+        return decode(path, **settings)
+
+    monkeypatch.setattr(cache_module, "iter_frames", wait)
+    return event
+
+
+def test_videos_are_handed_out_while_others_are_decoded(
+    cache: FrameCache, make_video: Make, held_back: threading.Event
+) -> None:
+    found = cache.as_filled([make_video("late", 5), make_video("early", 6)])
+    assert next(found).name == "early"
+    held_back.set()
+    assert [record.name for record in found] == ["late"]
+    assert len(entries(cache)) == 2
+
+
+def test_after_a_video_that_fails_none_is_handed_out_and_all_are_decoded(
+    cache: FrameCache, make_video: Make, held_back: threading.Event
+) -> None:
+    records = [make_video("gone", 4), make_video("late", 5)]
+    records[0].path.unlink()
+    threading.Timer(0.2, held_back.set).start()
+    with pytest.raises(DataError, match=r"^cannot read .*gone\.mp4"):
+        next(cache.as_filled(records))
+    assert len(entries(cache)) == 1
 
 
 def test_an_interrupt_stops_at_once_and_keeps_what_is_done(cache: FrameCache, make_video: Make) -> None:

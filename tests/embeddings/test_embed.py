@@ -88,6 +88,21 @@ def test_names_times_events_and_the_encoder_go_along(
     assert progress == [(70, 70)]
 
 
+def test_videos_keep_their_order_whichever_is_decoded_first(
+    record: VideoRecord, encoder: Encoder, tmp_path: Path
+) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (500, 32, 32, 3), dtype=np.uint8)
+    write_video(tmp_path / "long.mp4", iter(pixels), fps=25, crf=1)
+    records = [VideoRecord(name="long", path=tmp_path / "long.mp4"), record]
+    cache, progress = FrameCache(tmp_path / "cache", size=(32, 32)), []
+    found = embed_records(
+        encoder, records, frames=cache, progress=lambda done, total: progress.append((done, total))
+    )
+    assert found.names == ("long", "noise") and len(found["long"]) == 500
+    assert progress[-1] == (570, 570)
+    np.testing.assert_array_equal(found["noise"], embed_records(encoder, [record], frames=cache)["noise"])
+
+
 def test_standardised_embeddings_have_mean_0_and_spread_1() -> None:
     values = np.random.default_rng(0).normal(3, 5, (40, 6)).astype(np.float32)
     moved = standardized(values)

@@ -9,7 +9,7 @@ Letters: N frames of a video, H W pixels.
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Literal
@@ -90,7 +90,7 @@ class FrameCache:
         records: Iterable[VideoRecord],
         *,
         progress: Callable[[int, int], None] | None = None,
-        workers: int = 2,
+        workers: int | None = None,
     ) -> None:
         """Decode all videos that are not in the cache yet; sequences are left out, they need no decoding.
 
@@ -99,28 +99,54 @@ class FrameCache:
         Args:
             records: the videos.
             progress: called with (videos done, videos) after each video, in the calling thread.
-            workers: videos decoded at a time. Decoding one video uses several cores by itself.
+            workers: videos decoded at a time (default: half the cores, at least 2). Decoding one video uses
+                several cores by itself.
 
         Raises:
             DataError: some videos cannot be used; all others are in the cache by then.
         """
         videos = [record for record in records if record.kind != "sequence"]
-        stop = threading.Event()
         failures: dict[str, UserError] = {}
-        with ThreadPoolExecutor(max(1, workers)) as pool:
-            futures = {pool.submit(self._load, record, stop): record.name for record in videos}
+        for done, (record, failure) in enumerate(self._each(videos, workers), start=1):
+            if failure is not None:
+                failures[record.name] = failure
+            if progress is not None:
+                progress(done, len(videos))
+        _raise_any(failures, videos)
+
+    def as_filled(
+        self, records: Sequence[VideoRecord], *, workers: int | None = None
+    ) -> Iterator[VideoRecord]:
+        """The videos, each as soon as its frames are there, while the others are decoded.
+
+        After one that cannot be used none is handed out any more; the error comes when all are decoded, as
+        with `fill`.
+        """
+        failures: dict[str, UserError] = {}
+        for record, failure in self._each(records, workers):
+            if failure is not None:
+                failures[record.name] = failure
+            elif not failures:
+                yield record
+        _raise_any(failures, records)
+
+    def _each(
+        self, videos: Sequence[VideoRecord], workers: int | None
+    ) -> Iterator[tuple[VideoRecord, UserError | None]]:
+        """Each video when it is decoded, with what was wrong with it."""
+        stop = threading.Event()
+        with ThreadPoolExecutor(workers or max(2, (os.cpu_count() or 1) // 2)) as pool:
+            futures = {pool.submit(self._fill_one, record, stop): record for record in videos}
             try:
-                for done, future in enumerate(as_completed(futures), start=1):
-                    _collect(future, futures[future], failures)
-                    if progress is not None:
-                        progress(done, len(videos))
-            except BaseException:  # also Ctrl-C: end the workers at their next chunk
+                for future in as_completed(futures):
+                    yield futures[future], _failure_of(future)
+            except BaseException:  # also Ctrl-C, or no one asks for more: end the workers at their next chunk
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
-        if failures:
-            in_order = {record.name: failures[record.name] for record in videos if record.name in failures}
-            raise _failure(in_order, len(videos))
+
+    def _fill_one(self, record: VideoRecord, stop: threading.Event) -> None:
+        self._load(record, stop)  # and forget it: a thousand videos are not held open
 
     def _load(self, record: VideoRecord, stop: threading.Event) -> CachedFrames:
         folder = self.folder(record)
@@ -161,12 +187,20 @@ def _until(stop: threading.Event, chunks: Iterator[FrameChunk]) -> Iterator[Fram
         yield chunk
 
 
-def _collect(future: "Future[CachedFrames]", name: str, failures: dict[str, UserError]) -> None:
-    """Note a video that cannot be used; anything else that went wrong is raised."""
+def _failure_of(future: "Future[None]") -> UserError | None:
+    """Why a video cannot be used, if it cannot; anything else that went wrong is raised."""
     try:
         future.result()
     except UserError as error:
-        failures[name] = error
+        return error
+    return None
+
+
+def _raise_any(failures: dict[str, UserError], records: Sequence[VideoRecord]) -> None:
+    """Raise what is wrong with some of the videos, named in their order."""
+    if failures:
+        in_order = {record.name: failures[record.name] for record in records if record.name in failures}
+        raise _failure(in_order, len(records))
 
 
 def _failure(failures: dict[str, UserError], total: int) -> UserError:

@@ -17,7 +17,7 @@ from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerpr
 CHUNK_FRAMES = 64
 GPU_CHUNK_FRAMES = 256
 Progress = Callable[[int, int], None]
-"""Called with (frames done, frames in all)."""
+"""Called with (frames done, frames in all, as far as is known yet)."""
 
 
 def embed_records(
@@ -30,7 +30,7 @@ def embed_records(
     precision: Precision | None = None,
     progress: Progress | None = None,
 ) -> EmbeddingSet:
-    """Embed every frame of every record.
+    """Embed every frame of every record, those that are decoded first while the others are decoded.
 
     Args:
         encoder: on the device to use; put into eval mode.
@@ -47,15 +47,16 @@ def embed_records(
     encoder = encoder.eval()
     fast = FastEncoder(encoder, precision=precision) if encoder.input_kind == "images" else None
     embedder = encoder.embedder if fast is None else fast.embedder
-    times = {record.name: _times(record, frames) for record in records}
-    total, arrays = sum(len(when) for when in times.values()), {}
-    for record in records:
+    arrays: dict[str, NDArray[np.float32]] = {}
+    for record in records if fast is None else frames.as_filled(records):
         maps = _maps(encoder, fast, record, frames=frames, features=features)
         arrays[record.name] = embed_maps(embedder, maps, device=encoder.device)
         if progress is not None:
-            progress(sum(len(array) for array in arrays.values()), total)
+            done = sum(len(array) for array in arrays.values())
+            progress(done, done * len(records) // len(arrays))
+    times = {record.name: _times(record, frames) for record in records}
     return EmbeddingSet.from_arrays(
-        arrays,
+        {record.name: arrays[record.name] for record in records},
         times=times,
         events={record.name: event_frames(record, times[record.name]) for record in records},
         actions={record.name: record.action for record in records},

@@ -47,13 +47,12 @@ def embed_videos(
         videos: a data set, its folder, or paths of videos.
         cache: where decoded frames are kept (default: the user's cache folder).
         precision: "float32", or "bfloat16": about 1 % off, much faster on a GPU, and the default there.
-        progress: called with (frames done, frames in all).
+        progress: called with (frames done, frames in all, as far as is known yet).
     """
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
     records, event_names = named_records(videos)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     encoder = encoder.to(choose_device(device))
-    frames.fill(records)
     features = None
     if encoder.train_base == "frozen" and encoder.input_kind == "images":
         features = FeatureCache(frames, encoder.base, device=encoder.device)
