@@ -63,6 +63,17 @@ def test_the_page_has_one_command_for_rows_of_the_same_settings_and_seeds(benchm
     assert "--base vggm=golf-scratch 'loss.weights={ sal = 2.0 }' --rows sal --seeds 0 --out" in second
 
 
+def test_the_search_shows_each_change_after_the_recipe_itself(benchmark: Benchmark) -> None:
+    runs = {
+        "b8/tcc+tcn/0": run(["fast-gpu", "optimizer.batch_size=8"], tau=0.7),
+        "x/tcc+tcn/0": run(["fast-gpu"]),
+    }
+    lines = benchmark("results_page").search_section({"runs": runs})
+    plain, changed = [line for line in lines if line.startswith("| `fast-gpu`")]
+    assert plain.startswith("| `fast-gpu` | 0.400 | – |")
+    assert changed.startswith("| `fast-gpu`, `optimizer.batch_size=8` |") and "| 0.700 |" in changed
+
+
 def test_the_figure_has_a_line_for_each_row_it_shows(benchmark: Benchmark) -> None:
     few = {"counts": {"labelled_train_videos": 40}, "few_shot": {"1": {"mean": 0.3}, "10": {"mean": 0.4}}}
     shares = {"0.1": 0.35, "0.5": 0.45, "1.0": 0.5}
