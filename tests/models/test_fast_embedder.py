@@ -37,6 +37,15 @@ def test_the_fast_copy_embeds_a_video_like_the_embedder(options: dict[str, Any])
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("pieces", [[1] * 17, [2, 3, 12], [17]])
+def test_how_the_video_is_cut_does_not_matter(pieces: list[int]) -> None:
+    source = embedder(context_frames=3)  # sees six frames back
+    video = torch.rand(17, 5, 4, 4)
+    fast = FastEmbedder(source, dtype=torch.float32)
+    found = torch.cat(list(fast.embed_stream(video.split(pieces))))
+    torch.testing.assert_close(found, torch.cat(list(source.embed_stream([video]))), rtol=1e-4, atol=1e-5)
+
+
 def test_the_fast_copy_embeds_clips_like_the_embedder() -> None:
     source, clips = embedder(), torch.rand(2, 3, 2, 5, 4, 4)
     found = FastEmbedder(source, dtype=torch.float32)(clips)

@@ -4,7 +4,8 @@ Shapes: N frames of a video, M clips, C context frames, F feature channels, O ch
 D embedding size.
 """
 
-from functools import reduce
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import cast
 
 import torch
@@ -32,7 +33,7 @@ class FastEmbedder(ContextEmbedder):
         first, bias = folded[0]
         self._reduce = _folded_reducer(source.reduce, dtype)
         self._taps = _channels_last(torch.cat(first.weight.unbind(2)), dtype)  # (3 O, I, 3, 3)
-        self._bias = bias.repeat(self.context_frames).to(dtype)[:, None, None]  # (C * O, 1, 1)
+        self._bias = F.pad(bias, (len(bias), len(bias))).to(dtype)  # (3 O,), of the frame itself alone
         self._layers = [
             (
                 _channels_last(conv.stacked_weight(self.context_frames), dtype),
@@ -64,31 +65,59 @@ class FastEmbedder(ContextEmbedder):
         grid = F.pad(grid, (0, 0, 0, 0, 0, 0, 0, rounded(len(grid)) - len(grid)))
         if self._reduce is not None:
             grid = conv_relu(grid, *self._reduce)
-        return (F.conv2d(grid, self._taps, padding=1)[: len(features)],)
+        return (F.conv2d(grid, self._taps, self._bias, padding=1)[: len(features)],)
 
     def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
         """Embeddings (M, D) of clips of frames `indices` (C, M)."""
-        count = indices.shape[1]
-        grid = self._clips(terms[0], F.pad(indices, (0, rounded(count) - count)))
+        grid = self._empty_clips(indices.shape[1], like=terms[0])
+        self._sum(grid[: indices.shape[1]], [terms[0][frames] for frames in indices])
+        return self._from_clips(grid)[: indices.shape[1]]
+
+    def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+        """Features (n, F, h, w) of consecutive frames, in pieces, to embeddings (n, D) (see `Embedder`).
+
+        Frames are consecutive, so no clip is gathered: all clips of a span read slices of the products.
+        """
+        backs = [self.context_stride * place for place in range(self.context_frames)][::-1]
+        history, start = None, 0
+        for features in chunks:
+            with torch.no_grad():
+                (products,) = self.frame_terms(features)
+                history = products[:0] if history is None else history
+                count = len(products)
+                grid = self._empty_clips(count, like=products)
+                edges = {0, count, *backs, *(back - start for back in backs)}
+                for first, end in pairwise(sorted(edge for edge in edges if 0 <= edge <= count)):
+                    seen = [_slice(history, products, first - back, end - back) for back in backs]
+                    self._sum(grid[first:end], seen)
+                embeddings = self._from_clips(grid)[:count]
+                history = torch.cat([history, products[-backs[0] :]])[-backs[0] :] if backs[0] else history
+            start += count
+            yield embeddings
+
+    def _empty_clips(self, count: int, *, like: Tensor) -> Tensor:
+        """Room for the first layer's output (rounded M, C * O, h, w) of clips; those beyond M are zero."""
+        shape = (rounded(count), self.context_frames * like.shape[1] // 3, *like.shape[2:])
+        grid = torch.empty(shape, dtype=self._dtype, device=like.device, memory_format=torch.channels_last)
+        grid[count:] = 0
+        return grid
+
+    def _sum(self, grid: Tensor, seen: Sequence[Tensor]) -> None:
+        """Sum up the products (M, 3 O, h, w) of the C frames of each clip into `grid` (M, C * O, h, w)."""
+        before, center, after = zip(*(products.chunk(3, dim=1) for products in seen), strict=True)
+        for position, place in enumerate(grid.chunk(len(seen), dim=1)):
+            others = [*before[max(position - 1, 0) : position], *after[position + 1 : position + 2]]
+            if not others:
+                place.copy_(center[position])
+            for number, other in enumerate(others):
+                torch.add(place if number else center[position], other, out=place)
+
+    def _from_clips(self, grid: Tensor) -> Tensor:
+        """Embeddings (M, D) from the first layer's sums (M, C * O, h, w)."""
+        grid = grid.relu_()
         for weight, bias in self._layers:
             grid = conv_relu(grid, weight, bias, padding=(1, 1))
-        return self._from_pooled(self._pool(grid))[:count]
-
-    def _clips(self, products: Tensor, indices: Tensor) -> Tensor:
-        """The first layer's output (M, C * O, h, w) from products (N, 3 O, h, w) of each frame."""
-        before, center, after = products.chunk(3, dim=1)
-        shape = (indices.shape[1], len(indices) * center.shape[1], *center.shape[2:])
-        grid = torch.empty(
-            shape, dtype=self._dtype, device=products.device, memory_format=torch.channels_last
-        )
-        for position, place in enumerate(grid.chunk(len(indices), dim=1)):
-            neighbours = [before[frame] for frame in indices[max(position - 1, 0) : position]]
-            neighbours += [after[frame] for frame in indices[position + 1 : position + 2]]
-            if neighbours:
-                torch.add(center[indices[position]], reduce(torch.add, neighbours), out=place)
-            else:
-                place.copy_(center[indices[position]])
-        return grid.add_(self._bias).relu_()
+        return self._from_pooled(self._pool(grid))
 
     def _pool(self, grid: Tensor) -> Tensor:
         """Grid (M, C * O, h, w) to (M, O)."""
@@ -101,6 +130,19 @@ class FastEmbedder(ContextEmbedder):
             hidden = F.relu(F.linear(hidden, weight, bias))
         embeddings = F.linear(hidden.float(), *self._embedding)
         return F.normalize(embeddings, dim=-1) if self.normalize else embeddings
+
+
+def _slice(history: Tensor, products: Tensor, first: int, end: int) -> Tensor:
+    """Products (m, 3 O, h, w) of frames first ... end - 1, counted from the first new one.
+
+    Earlier ones are in `history`. Before the video begins, its first frame stands still.
+    """
+    if first >= 0:
+        return products[first:end]
+    if first >= -len(history):
+        return history[len(history) + first : len(history) + end]
+    still = history[:1] if len(history) else products[:1]
+    return still.expand(end - first, *still.shape[1:])
 
 
 def can_be_fast(embedder: nn.Module) -> bool:

@@ -77,10 +77,14 @@ class GpuBase(nn.Module):
         black = torch.zeros(1, 3, 1, 1, device=next(base.parameters()).device)
         self.shift = network.normalize(black)  # normalising is a factor and a shift for each colour
         self.scale = (network.normalize(black + 1) - self.shift) / 255
+        self.has_blocks = False
         for name, module in list(network.named_modules()):
-            if isinstance(module, ConvNorm):
+            if isinstance(module, ConvNorm) and _starts_with_blocks(module):
+                _replace(network, name, self._first_layer(module, dtype))
+                self.has_blocks = True
+            elif isinstance(module, ConvNorm):
                 exact = any(name == part or name.startswith(f"{part}.") for part in base.float32_parts)
-                _replace(network, name, _as_gpu_runs_it(module, torch.float32 if exact else dtype, dtype))
+                _replace(network, name, GpuConv(module, dtype=torch.float32 if exact else dtype))
             elif isinstance(module, nn.MaxPool2d) and _is_halving(module):
                 _replace(network, name, HalvingMaxPool())
         self.network, self.channels, self.stride = network, network.channels, network.stride
@@ -88,22 +92,35 @@ class GpuBase(nn.Module):
     @torch.no_grad()
     def forward(self, frames: Tensor) -> Tensor:
         """Images (N, 3, H, W), uint8 or float in [0, 1], to features (N, F, h, w)."""
+        return self.network.grid(frames if self.has_blocks else self._normalised(frames))[: len(frames)]
+
+    def _normalised(self, frames: Tensor) -> Tensor:
+        """Normalised images, and blank ones up to a round number."""
         scale = self.scale if frames.dtype == torch.uint8 else 255 * self.scale
         shape = (rounded(len(frames)), *frames.shape[1:])
         images = torch.empty(shape, device=frames.device, memory_format=torch.channels_last)
         torch.addcmul(self.shift, frames, scale, out=images[: len(frames)])
         images[len(frames) :] = 0
-        return self.network.grid(images)[: len(frames)]
+        return images
+
+    def _first_layer(self, module: ConvNorm, dtype: torch.dtype) -> SpaceToDepthConv:
+        """The layer that the images enter, which also normalises them."""
+        kernel, bias = module.folded_weights()
+        return SpaceToDepthConv(
+            kernel.detach(),
+            bias.detach(),
+            zeros=int(module.conv.padding[0]),
+            scale=self.scale.flatten(),
+            shift=self.shift.flatten(),
+            dtype=dtype,
+        )
 
 
-def _as_gpu_runs_it(module: ConvNorm, exact: torch.dtype, dtype: torch.dtype) -> nn.Module:
+def _starts_with_blocks(module: ConvNorm) -> bool:
+    """Whether it is a first layer that can run over blocks of 2 x 2 pixels."""
     conv = module.conv
-    zeros = None if isinstance(conv, SameConv2d) else int(conv.padding[0])
-    is_stem = (conv.in_channels, conv.stride[0]) == (3, 2) and isinstance(module.activation, nn.ReLU)
-    if not is_stem or zeros is None:
-        return GpuConv(module, dtype=exact)
-    kernel, bias = module.folded_weights()
-    return SpaceToDepthConv(kernel.detach(), bias.detach(), zeros=zeros, dtype=dtype)
+    is_first = (conv.in_channels, conv.stride[0]) == (3, 2) and isinstance(module.activation, nn.ReLU)
+    return is_first and not isinstance(conv, SameConv2d)
 
 
 def _is_halving(pool: nn.MaxPool2d) -> bool:

@@ -42,18 +42,23 @@ def conv_relu(
 
 
 class SpaceToDepthConv(nn.Module):
-    """A convolution of stride 2 over three colours, with Relu, as one of stride 1 over blocks of 2 x 2.
+    """A first layer of stride 2, with normalising and Relu, as a convolution of stride 1 over 2 x 2 blocks.
 
-    Matrix units have no use for three channels; blocks of pixels have twelve.
+    Matrix units have no use for three channels; blocks of pixels have twelve. Frames become blocks in one
+    pass: normalised, rounded, padded with zeros, and with blank images up to a round number.
 
     Args:
         kernel: (O, 3, k, k).
         bias: (O,).
         zeros: padding on every side.
+        scale: (3,), on the colours of frames in [0, 255].
+        shift: (3,), added to them.
         dtype: of the arithmetic.
     """
 
-    def __init__(self, kernel: Tensor, bias: Tensor, *, zeros: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self, kernel: Tensor, bias: Tensor, *, zeros: int, scale: Tensor, shift: Tensor, dtype: torch.dtype
+    ) -> None:
         super().__init__()
         outputs, size = kernel.shape[0], kernel.shape[-1]
         first, last = -zeros // 2, (size - 1 - zeros) // 2  # blocks reached from the one of the output
@@ -65,25 +70,33 @@ class SpaceToDepthConv(nn.Module):
         blocks = F.pad(blocks, (0, 0, 0, 0, 0, PADDED_CHANNELS - CHANNELS_OF_A_BLOCK))
         self.weight = blocks.to(dtype).contiguous(memory_format=torch.channels_last)
         self.bias = bias.to(dtype)
+        self.scale, self.shift = scale, shift
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Images (N, 3, H, W) to (N, O, h, w) with h = ceil(H / 2), w = ceil(W / 2)."""
-        height, width = images.shape[-2:]
-        if height % 2 or width % 2:
-            images = F.pad(images, (0, width % 2, 0, height % 2))
-        return conv_relu(self.blocks(images), self.weight, self.bias)
+    def forward(self, frames: Tensor) -> Tensor:
+        """Frames (N, 3, H, W) to (rounded N, O, h, w) with h = ceil(H / 2), w = ceil(W / 2)."""
+        return conv_relu(self.blocks(frames), self.weight, self.bias)
 
-    def blocks(self, images: Tensor) -> Tensor:
-        """Images (N, 3, H, W) of even size as padded blocks (N, 16, H / 2 + n - 1, W / 2 + n - 1)."""
-        count, _, height, width = images.shape
-        rows, columns = height // 2, width // 2
-        sides = self.before + self.after
-        shape = (count, rows + sides, columns + sides, PADDED_CHANNELS)
-        padded = torch.zeros(shape, dtype=self.weight.dtype, device=images.device)
-        inside = padded[:, self.before : self.before + rows, self.before : self.before + columns]
-        pixels = images.permute(0, 2, 3, 1).reshape(count, rows, 2, columns, 2, 3).permute(0, 1, 3, 2, 4, 5)
-        torch.unflatten(inside[..., :CHANNELS_OF_A_BLOCK], -1, (2, 2, 3)).copy_(pixels)
+    def blocks(self, frames: Tensor) -> Tensor:
+        """Frames (N, 3, H, W), bytes or in [0, 1], as blocks (rounded N, 16, h + n - 1, w + n - 1)."""
+        count, _, height, width = frames.shape
+        rows, columns, sides = -(-height // 2), -(-width // 2), self.before + self.after
+        shape = (rounded(count), rows + sides, columns + sides, PADDED_CHANNELS)
+        padded = torch.zeros(shape, dtype=self.weight.dtype, device=frames.device)
+        inside = padded[:count, self.before : self.before + rows, self.before : self.before + columns]
+        places = torch.unflatten(inside[..., :CHANNELS_OF_A_BLOCK], -1, (2, 2, 3))  # (N, h, w, 2, 2, 3)
+        scale = self.scale if frames.dtype == torch.uint8 else 255 * self.scale
+        pixels = frames.movedim(1, -1)  # (N, H, W, 3)
+        if (height, width) == (2 * rows, 2 * columns):
+            torch.addcmul(self.shift, _in_blocks(pixels), scale, out=places)
+        else:
+            normalised = torch.addcmul(self.shift, pixels, scale)
+            places.copy_(_in_blocks(F.pad(normalised, (0, 0, 0, width % 2, 0, height % 2))))
         return padded.permute(0, 3, 1, 2)
+
+
+def _in_blocks(pixels: Tensor) -> Tensor:
+    """Pixels (N, H, W, 3) of even size as (N, h, w, 2, 2, 3)."""
+    return torch.unflatten(torch.unflatten(pixels, 2, (-1, 2)), 1, (-1, 2)).transpose(2, 3)
 
 
 class HalvingMaxPool(nn.Module):
