@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cycleback.models.triton_pool import halving_max_pool
+
 CHANNELS_OF_A_BLOCK = 12  # 2 x 2 pixels of three colours
 PADDED_CHANNELS = 16  # matrix units take channels by eights
 ROUND_COUNT = 32  # images of a pass, so that there are few shapes: for a new one, cuDNN plans each layer anew
@@ -100,10 +102,13 @@ def _in_blocks(pixels: Tensor) -> Tensor:
 
 
 class HalvingMaxPool(nn.Module):
-    """`nn.MaxPool2d(3, stride=2, padding=1)`: along one axis, then along the other."""
+    """`nn.MaxPool2d(3, stride=2, padding=1)`: as one kernel, or along one axis and then along the other."""
 
     def forward(self, grid: Tensor) -> Tensor:
         """Grid (N, F, H, W) to (N, F, h, w) with h = ceil(H / 2), w = ceil(W / 2)."""
+        pooled = halving_max_pool(grid)
+        if pooled is not None:
+            return pooled
         if grid.shape[-2] % 2 or grid.shape[-1] % 2:
             return F.max_pool2d(grid, 3, 2, 1)
         return _halved(_halved(grid, 2), 3)
