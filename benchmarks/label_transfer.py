@@ -16,7 +16,7 @@ probes know how long phases last in the labelled ones (`segmentation.py`). Error
 events and draws. What is in the result file is not measured again.
 
 Example:
-    python benchmarks/label_transfer.py golf --run runs/golf --out results/label_transfer.json
+    python benchmarks/label_transfer.py golf --run golf-lite --recipe golf-lite --out label_transfer.json
 """
 
 import argparse
@@ -225,7 +225,8 @@ def main() -> None:
         arguments.cache,
     )
     result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
-    result |= {"run": Path(arguments.run).name, "updates": arguments.updates, **circumstances()}
+    named = {} if arguments.recipe is None else {"recipe": arguments.recipe}
+    result |= {"run": Path(arguments.run).name, **named, "updates": arguments.updates, **circumstances()}
     measure_all(encoders, result, parts=parts, out=arguments.out)
     if arguments.json:
         print(json.dumps(result))

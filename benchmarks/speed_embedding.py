@@ -85,8 +85,8 @@ def by_length(recipe: Recipe, setting: Setting, lengths: tuple[int, ...]) -> Ite
     fast = FastEncoder(build_encoder(recipe).to(setting.device).eval(), precision="bfloat16")
     chunk = host_chunk(recipe, setting)
     run = partial(embed_host_frames, fast, chunk=chunk, device=setting.device)
-    run(num_frames=lengths[0])
     for length in lengths:
+        run(num_frames=length)  # a new number of frames is planned for
         forget(setting.device)
         took = seconds(partial(run, num_frames=length), device=setting.device)
         print(f"{length} frames from the host: {took:.2f} s", flush=True)

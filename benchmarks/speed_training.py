@@ -52,7 +52,7 @@ def step_of(rung: str, recipe: Recipe, images: Tensor) -> Callable[[], Tensor]:
     loss = TCCLoss()
     weights = [p for p in encoder.parameters() if p.requires_grad]
     is_fused = at >= RUNGS.index("bf16") and device.type == "cuda"
-    optimizer = torch.optim.Adam(weights, lr=1e-4, weight_decay=1e-5, fused=is_fused)
+    optimizer = torch.optim.Adam(weights, lr=1e-6, weight_decay=1e-5, fused=is_fused)  # noise teaches nothing
     times = torch.rand(images.shape[:2], device=device).sort().values
 
     def compute(generator: torch.Generator | None = None) -> tuple[Tensor, LossParts]:

@@ -67,6 +67,8 @@ def card(folder: Path) -> str:
         megabytes=f"{(folder / FILE_NAME).stat().st_size / 1e6:.2f}",
         losses=" + ".join(_losses(recipe)),
         effort=_effort(results),
+        before=_before(recipe),
+        training="\n".join(f"    {line}" for line in _training(recipe, name)),
         train=len(run_split(folder)["train"]),
         val=val[name].counts["videos"],
         slow=slow[name].counts["videos"],
@@ -128,3 +130,14 @@ def _effort(results: Mapping[str, Any]) -> str:
     if results["minutes"] is None or results["trained_on"] is None:
         return ""
     return f", {results['minutes']:g} minutes on {results['trained_on']}"
+
+
+def _before(recipe: Recipe) -> str:
+    return ", after a first stage with the base frozen" if recipe.run.start_from else ""
+
+
+def _training(recipe: Recipe, name: str) -> list[str]:
+    """The commands of its training; a run that it started from had the recipe of the model's name."""
+    start = recipe.run.start_from
+    first = [f"cycleback train golf -o {start} --recipe {name}"] if start else []
+    return [*first, f"cycleback train golf -o runs/{name} --recipe models/{name}/recipe.toml"]

@@ -15,7 +15,8 @@ PLACES = 32  # of a row of the output, to one program
 def halving_max_pool(grid: Tensor) -> Tensor | None:
     """The largest of 3 x 3 places around every second one, (N, F, H, W) to (N, F, h, w); None: it cannot."""
     count, channels, height, width = grid.shape
-    is_fit = channels & (channels - 1) == 0 and grid.is_contiguous(memory_format=torch.channels_last)
+    is_fit = channels & (channels - 1) == 0 and grid.numel() < 2**31  # places are counted in 32 bits
+    is_fit &= grid.is_contiguous(memory_format=torch.channels_last)
     kernel = _kernel() if grid.is_cuda and is_fit else None
     if kernel is None:
         return None
@@ -23,7 +24,8 @@ def halving_max_pool(grid: Tensor) -> Tensor | None:
     shape = (count, channels, rows, columns)
     pooled = torch.empty(shape, dtype=grid.dtype, device=grid.device, memory_format=torch.channels_last)
     programs = (count * rows, -(-columns // PLACES))
-    kernel[programs](grid, pooled, height, width, rows, columns, channels=channels, places=PLACES)
+    with torch.cuda.device(grid.device):
+        kernel[programs](grid, pooled, height, width, rows, columns, channels=channels, places=PLACES)
     return pooled
 
 
@@ -36,7 +38,7 @@ def _kernel() -> Any:
     except ImportError:
         return None
 
-    @triton.jit  # type: ignore[misc, unused-ignore]
+    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
     def pool(source, target, height, width, rows, columns, channels: tl.constexpr, places: tl.constexpr):  # type: ignore[no-untyped-def]
         image, row = tl.program_id(0) // rows, tl.program_id(0) % rows
         column = tl.program_id(1) * places + tl.arange(0, places)
