@@ -68,6 +68,12 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     },
     "with TCN, 3000 updates": ("loss.weights={ tcc = 1.0, tcn = 1.0 }", "optimizer.num_updates=3000"),
 }
+SEGMENTS = ("data.sampler=segments",)  # one frame of each of equal pieces of a video
+EXPERIMENTS |= {
+    "segments": SEGMENTS,
+    "TCN alone, segments": ("loss.weights={ tcn = 1.0 }", *SEGMENTS),
+    "with TCN, window 3, segments": (*EXPERIMENTS["with TCN, window 3"], *SEGMENTS),
+}
 WARM_UPDATES = 300
 FIGURES = ("event_error_frames", "event_error_frames_dtw", "tau", "cycle_rate")
 
