@@ -29,7 +29,6 @@ FIGURES = (
 )
 BASES = {"pretrained": "fast", "scratch": "fast-scratch"}
 PAPER = (
-    "data.sampler=random_sorted",
     "loss.tcn.positive_window=5",
     "encoder.embedding_gain=1.0",
 )  # as in the paper and the authors' program

@@ -23,11 +23,7 @@ from cycleback.runs import embed_videos, load_encoder, train
 from reproduce import circumstances, curve_of
 from result_file import tidy_json
 
-ALONE = (  # the paper's window and sampler
-    "loss.weights={ tcc = 1.0 }",
-    "loss.tcn.positive_window=5",
-    "data.sampler=random_sorted",
-)
+ALONE = ("loss.weights={ tcc = 1.0 }", "loss.tcn.positive_window=5")  # the paper's window
 PAPER = ("loss.tcc.scaling=none", "loss.tcc.temperature=1.0")
 KINDS = ("regression", "classification", "mse")
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
@@ -88,7 +84,7 @@ def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None
     if "warm" in EXPERIMENTS[name]:
         first = [
             "loss.weights={ tcn = 1.0 }",
-            *ALONE[1:],
+            ALONE[1],
             f"optimizer.num_updates={WARM_UPDATES}",
             f"run.seed={seed}",
         ]

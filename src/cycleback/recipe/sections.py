@@ -17,7 +17,7 @@ class DataSection:
     action: str = ""  # train on this action alone; "": on all, a batch always of one action
     fit: Literal["stretch", "crop"] = "stretch"
     held_out: float = 0.2
-    sampler: Literal["segments", "random_sorted", "strided"] = "segments"  # the paper: random_sorted
+    sampler: Literal["random_sorted", "segments", "strided"] = "random_sorted"
     frames_per_video: int = 20
     stride: int = 16
     context_scale: tuple[float, float] = (1.0, 1.0)  # factor on the context stride, drawn a clip
