@@ -66,14 +66,13 @@ the lowest seed to the highest.
 SEARCH_HEAD = """What changes of a recipe give, each trained once (TCC + TCN, seed 0): differences of a frame,
 or of 0.02, are within what another seed does. Settings are those that differ from the recipe as it is now."""
 SEARCHED = {
-    "val/phase_accuracy_by_fraction/0.1": ("phase accuracy, 10 %", 3),
-    "val/phase_accuracy_by_fraction/1.0": ("100 %", 3),
-    "val/progression": ("progression", 3),
-    "val/tau": ("tau", 3),
-    "val/event_error_ms": ("event error, ms", 0),
-    "val/event_error_ms_dtw": ("by DTW", 0),
-    "val/pce3": ("PCE@3", 3),
-    "val/pce3_dtw": ("by DTW", 3),
+    **{
+        f"val/{key}": COLUMNS[key]
+        for key in (
+            *("phase_accuracy_by_fraction/0.1", "phase_accuracy_by_fraction/1.0", "progression", "tau"),
+            *("event_error_ms", "event_error_ms_dtw", "pce3", "pce3_dtw"),
+        )
+    },
     "val_slow/event_error_ms": ("val_slow: event error, ms", 0),
     "val_slow/event_error_ms_dtw": ("by DTW", 0),
     "minutes": ("minutes", 1),

@@ -18,6 +18,7 @@ from cycleback.recipe import Recipe, load_recipe
 
 RUNGS = ("fp32", "tf32", "bf16", "channels_last", "stacked", "recorded", "compiled")
 GPU_RUNGS = ("recorded", "compiled")
+CPU = torch.device("cpu")  # where the wall is the clock
 SMOKE_SIZES = ("data.frame_size=32", "data.frames_per_video=6", "optimizer.batch_size=2")
 SMOKE_LAYERS = ("encoder.layer=layer2[0]", "encoder.conv_channels=[16, 16]", "encoder.fc_channels=[16]")
 Found = dict[str, Any]

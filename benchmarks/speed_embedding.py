@@ -15,11 +15,10 @@ from cycleback.data import FrameCache, read_dataset
 from cycleback.embeddings.embed import GPU_CHUNK_FRAMES, embed_records
 from cycleback.models import FastEncoder
 from cycleback.recipe import Recipe, build_encoder
-from speed_clock import Found, Setting, forget, milliseconds, peak_gb, seconds
+from speed_clock import CPU, Found, Setting, forget, milliseconds, peak_gb, seconds
 from speed_peers import embed_with_context, global_arithmetic
 
 VIDEOS_FROM_FILES = 150
-CPU = torch.device("cpu")
 
 
 @torch.inference_mode()

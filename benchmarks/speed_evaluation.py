@@ -16,9 +16,8 @@ from torch import Tensor
 from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import evaluate
 from cycleback.evaluation.neighbors import nearest_table
-from speed_clock import Found, Setting, seconds
+from speed_clock import CPU, Found, Setting, seconds
 
-CPU = torch.device("cpu")
 Floats = NDArray[np.floating[Any]]
 
 

@@ -3,15 +3,11 @@
 from collections.abc import Iterator
 from functools import partial
 
-import torch
-
 from cycleback.evaluation import evaluate
-from speed_clock import Found, Setting, attempted, seconds
+from speed_clock import CPU, Found, Setting, attempted, seconds
 from speed_embedding import by_length
 from speed_evaluation import paper_sized
 from speed_training import timed_step
-
-CPU = torch.device("cpu")
 
 
 def steps(setting: Setting, sizes: list[tuple[int, int]]) -> Iterator[Found]:

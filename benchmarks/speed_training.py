@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from cycleback.losses import LossParts, TCCLoss
-from cycleback.models import Encoder, TemporalConv
+from cycleback.models import TemporalConv
 from cycleback.recipe import Recipe, build_encoder
 from cycleback.training.recording import Recording
 from reproduce import circumstances
@@ -42,7 +42,7 @@ def step_of(rung: str, recipe: Recipe, images: Tensor) -> Callable[[], Tensor]:
     """One training step on fixed images (B, T, C, 3, H, W)."""
     at, device = RUNGS.index(rung), images.device
     torch.manual_seed(0)
-    encoder = with_statistics(build_encoder(recipe).to(device), images)
+    encoder = build_encoder(recipe).to(device).train()
     if at >= RUNGS.index("channels_last"):
         encoder.base.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     forward = encoder.forward
@@ -81,23 +81,6 @@ def step_of(rung: str, recipe: Recipe, images: Tensor) -> Callable[[], Tensor]:
         return parts.total
 
     return replayed
-
-
-@torch.no_grad()
-def with_statistics(encoder: Encoder, images: Tensor) -> Encoder:
-    """The encoder in training, BatchNorm of its base as if it had seen (B, T, C, 3, H, W).
-
-    With random weights and first statistics that stay fixed, features would be in the hundreds, and the first
-    updates would end in losses that are not numbers.
-    """
-    norms = [part for part in encoder.base.modules() if isinstance(part, nn.BatchNorm2d)]
-    momenta = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.train().momentum = 1.0
-    encoder.base.grid(encoder.base.normalize(images[0, :4].flatten(0, 1)))
-    for norm, momentum in zip(norms, momenta, strict=True):
-        norm.momentum = momentum
-    return encoder.train()
 
 
 def timed_step(rung: str, recipe: Recipe, *, videos: int, setting: Setting, repeats: int = 15) -> Found:

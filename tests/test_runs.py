@@ -279,3 +279,12 @@ def test_a_run_may_begin_with_the_encoder_of_another(videos: Path, cache: Path, 
     cycleback.train(videos, tmp_path / "second", recipe=second, cache=cache)
     before, after = (cycleback.load_encoder(tmp_path / name) for name in ("first", "second"))
     assert all(map(torch.equal, before.parameters(), after.parameters()))
+
+
+def test_a_run_to_begin_with_that_is_not_there_leaves_no_folder(
+    videos: Path, cache: Path, tmp_path: Path
+) -> None:
+    nowhere = replace(SCRATCH, run=replace(SCRATCH.run, start_from=str(tmp_path / "none")))
+    with pytest.raises(CheckpointError, match=r"no run in .*none"):
+        cycleback.train(videos, tmp_path / "run", recipe=nowhere, cache=cache)
+    assert not (tmp_path / "run").exists()

@@ -40,6 +40,8 @@ def open_run(output: Path, recipe: Recipe, *, dataset: Dataset, resume: bool) ->
         )
     if recipe.run.tensorboard:
         require_tensorboard()
+    if recipe.run.start_from:
+        find_run(recipe.run.start_from)  # or nothing is begun
     recipe, split = _complete(recipe, dataset), _split(recipe, dataset)
     if recipe.run.select_every:
         held_out_records(list(dataset.subset(split["held_out"]).records))
