@@ -97,11 +97,23 @@ def cycles_loop(
     return float(np.mean([error(logits, times[first], i) for logits, first, i in walks]))
 
 
-def tcn_loop(anchors: Sequence[Array], positives: Sequence[Array], l2_weight: float = 0.002) -> float:
-    """N-pairs loss and price on the norms of each video; mean over videos."""
+def tcn_loop(
+    anchors: Sequence[Array],
+    positives: Sequence[Array],
+    l2_weight: float = 0.002,
+    *,
+    times: Sequence[Array] | None = None,
+    margin: float = 0.0,
+) -> float:
+    """N-pairs loss and price on the norms of each video; mean over videos. Frames nearer than `margin` in
+    `times` do not meet."""
     per_video = []
-    for a, p in zip(anchors, positives, strict=True):
-        entropies = [-math.log(softmax(np.array([row @ other for other in p]))[i]) for i, row in enumerate(a)]
+    for n, (a, p) in enumerate(zip(anchors, positives, strict=True)):
+        when = np.arange(len(a)) if times is None else times[n]
+        entropies = []
+        for i, row in enumerate(a):
+            met = [j for j in range(len(p)) if j == i or abs(when[i] - when[j]) >= margin]
+            entropies.append(-math.log(softmax(np.array([row @ p[j] for j in met]))[met.index(i)]))
         norms = np.mean([row @ row for row in a]) + np.mean([row @ row for row in p])
         per_video.append(np.mean(entropies) + 0.25 * l2_weight * norms)
     return float(np.mean(per_video))

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from cycleback.training import Arithmetic, Trainer, read_log
+from training.tiny import make_batches
 
 pytestmark = [
     pytest.mark.gpu,
@@ -47,3 +48,15 @@ def test_dropout_and_triplets_differ_between_updates(trainer) -> None:
     learner.batches = lambda number: draw(0)
     losses = [learner.update(step).loss for step in range(8)]
     assert len(set(losses[3:])) > 1
+
+
+def test_an_update_is_launched_without_waiting_for_the_device(trainer) -> None:
+    learner = on_gpu(trainer, ("tcc", "tcn"), record=True, batches=make_batches(device=CUDA))
+    for step in range(6):
+        learner.update(step)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        launched = learner.launch(6)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert launched.report().step == 7

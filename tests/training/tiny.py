@@ -24,12 +24,17 @@ def make_loss(names: Sequence[str]) -> CombinedLoss:
 
 
 def make_batches(
-    *, batch_size: int = 2, num_videos: int = 4, actions: Sequence[str] | None = None, **options: Any
+    *,
+    batch_size: int = 2,
+    num_videos: int = 4,
+    actions: Sequence[str] | None = None,
+    device: torch.device | None = None,
+    **options: Any,
 ) -> BatchMaker:
     generator = torch.Generator().manual_seed(0)
     lengths = LENGTHS[:num_videos]
     return BatchMaker(
-        [torch.rand(n, 16, 3, 3, generator=generator) for n in lengths],
+        [torch.rand(n, 16, 3, 3, generator=generator).to(device) for n in lengths],
         actions or ["pour"] * num_videos,
         sample=lambda n, generator: random_sorted(n, 6, generator=generator),
         batch_size=batch_size,

@@ -19,6 +19,7 @@ from cycleback.data.split import read_splits, split_dataset
 
 if TYPE_CHECKING:
     from cycleback.data.augmentation import Augmentation, AugmentSettings, augment, draw_augmentation
+    from cycleback.data.fused_augment import augmented_on_gpu
     from cycleback.data.sampling import (
         context_indices,
         every,
@@ -36,6 +37,7 @@ _WITH_TORCH = {
         ("context_indices", "every", "positives", "random_sorted", "segments", "strided", "times"), "sampling"
     ),
     "FrameStore": "store",
+    "augmented_on_gpu": "fused_augment",
 }
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "VideoRecord",
     "VideoRow",
     "augment",
+    "augmented_on_gpu",
     "batch_order",
     "check_dataset",
     "context_indices",

@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cycleback.models.fused_conv import conv_relu
+
 InputKind = Literal["images", "vectors"]
 
 
@@ -160,14 +162,36 @@ class ConvNorm(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Grid (N, I, H, W) to (N, O, h, w), by default with h = ceil(H / stride), w = ceil(W / stride)."""
+        if isinstance(self.activation, nn.ReLU) and self._can_fuse(input):
+            return self._fused_relu(input)
         summed = self.norm(self.conv(input)) if self.norm.training else self.folded(input)
         output: Tensor = self.activation(summed)
         return output
 
     def plus_relu(self, input: Tensor, other: Tensor) -> Tensor:
         """Relu of the sum of `forward` and `other` (N, O, h, w)."""
+        if isinstance(self.activation, nn.Identity) and self._can_fuse(input):
+            return self._fused_relu(input, other)
         output: Tensor = self(input)
         return F.relu(output.add_(other), inplace=True)
+
+    def _can_fuse(self, input: Tensor) -> bool:
+        """Whether convolution and Relu can be one operation: in half precision on a GPU, statistics fixed."""
+        is_half = input.is_cuda and torch.is_autocast_enabled("cuda") and not torch.compiler.is_compiling()
+        return is_half and not self.norm.training and not isinstance(self.conv, SameConv2d)
+
+    def _fused_relu(self, input: Tensor, other: Tensor | None = None) -> Tensor:
+        dtype, conv = torch.get_autocast_dtype("cuda"), self.conv
+        weight, bias = self.folded_weights()
+        return conv_relu(
+            input.to(dtype),
+            weight.to(dtype).contiguous(memory_format=torch.channels_last),
+            bias.to(dtype),
+            stride=conv.stride,
+            padding=conv.padding,  # type: ignore[arg-type]
+            groups=conv.groups,
+            other=None if other is None else other.to(dtype),
+        )
 
     def folded(self, input: Tensor) -> Tensor:
         """Convolution and BatchNorm with its running statistics, as one convolution."""

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from cycleback.models.conv_embedder import ConvEmbedder
 from cycleback.models.embedder import ContextEmbedder
-from cycleback.models.gpu_bricks import conv_relu, rounded
+from cycleback.models.fused_conv import conv_relu
+from cycleback.models.gpu_bricks import rounded
 from cycleback.models.temporal_conv import STACKED_FRAMES, TemporalConv
 
 

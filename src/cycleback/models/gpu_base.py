@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.models.base import Base, ConvNorm, SameConv2d, same_padding
-from cycleback.models.gpu_bricks import HalvingMaxPool, SpaceToDepthConv, conv_relu, rounded
+from cycleback.models.fused_conv import conv_relu
+from cycleback.models.gpu_bricks import HalvingMaxPool, SpaceToDepthConv, rounded
 
 
 class GpuConv(nn.Module):

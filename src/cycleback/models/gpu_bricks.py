@@ -6,12 +6,11 @@ them. All run on a CPU, too, with the same values.
 Shapes: N images, H W pixels, I O channels in and out, k kernel size, h w grid.
 """
 
-from collections.abc import Sequence
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cycleback.models.fused_conv import conv_relu
 from cycleback.models.triton_pool import halving_max_pool
 
 CHANNELS_OF_A_BLOCK = 12  # 2 x 2 pixels of three colours
@@ -22,25 +21,6 @@ ROUND_COUNT = 32  # images of a pass, so that there are few shapes: for a new on
 def rounded(count: int) -> int:
     """The next number of images that makes a pass."""
     return -(-count // ROUND_COUNT) * ROUND_COUNT
-
-
-def conv_relu(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    *,
-    stride: Sequence[int] = (1, 1),
-    padding: Sequence[int] = (0, 0),
-    groups: int = 1,
-    other: Tensor | None = None,
-) -> Tensor:
-    """Relu of a convolution (N, I, H, W) to (N, O, h, w), plus `other`: on a GPU one operation."""
-    if not input.is_cuda:
-        summed = F.conv2d(input, weight, bias, stride, padding, 1, groups)
-        return F.relu(summed if other is None else summed + other)
-    if other is None:
-        return torch.cudnn_convolution_relu(input, weight, bias, stride, padding, (1, 1), groups)
-    return torch.cudnn_convolution_add_relu(input, weight, other, 1.0, bias, stride, padding, (1, 1), groups)
 
 
 class SpaceToDepthConv(nn.Module):

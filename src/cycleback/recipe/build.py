@@ -30,7 +30,7 @@ LOSSES: Mapping[str, Callable[[LossSection, int, int], Loss]] = {
         TCCLoss(**vars(section.tcc)), **vars(section.stochastic)
     ),
     "tcn": lambda section, size, phases: TCNLoss(
-        temperature=section.tcn.temperature, l2_weight=section.tcn.l2_weight
+        temperature=section.tcn.temperature, l2_weight=section.tcn.l2_weight, margin=section.tcn.margin
     ),
     "sal": lambda section, size, phases: SaLLoss(size, **vars(section.sal)),
     "supervised": lambda section, size, phases: SupervisedLoss(size, phases, **vars(section.supervised)),

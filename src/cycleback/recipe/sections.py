@@ -90,6 +90,7 @@ class TCNSection:
     positive_window: int = 3  # frames; the paper has 5, too far where a phase takes a few frames
     temperature: float = 1.0
     l2_weight: float = 0.002
+    margin: float = 0.0  # frames nearer than this, as a part of the video, are not told apart; 0: all are
 
 
 @dataclass(frozen=True)

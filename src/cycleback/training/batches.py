@@ -111,7 +111,7 @@ class BatchMaker:
         """Frames (T or 2T, C, ...)."""
         frames = self.videos[video]  # (N, ...)
         rows = context_indices(indices, context_frames=self.context_frames, context_stride=stride)
-        return frames[rows.to(frames.device)]
+        return frames[rows.to(frames.device, non_blocking=True)]  # a wait would leave the device idle
 
     def _labels(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> Tensor | None:
         if self.phases is None:

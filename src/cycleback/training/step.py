@@ -103,11 +103,17 @@ class Step:
     def _to_device(self, number: int, batch: Batch) -> DeviceBatch:
         settings = None if batch.inputs.is_floating_point() else self.augmentation
         seed = mixed_seed(self.seed, number, AUGMENT_STREAM, 0)
+
+        def moved(values: Tensor) -> Tensor:
+            return values.to(
+                self.device, non_blocking=True
+            )  # else it waits for all that the device has to do
+
         return DeviceBatch(
-            inputs=batch.inputs.to(self.device, non_blocking=True),
-            times=batch.times.to(self.device, non_blocking=True),
-            phases=None if batch.phases is None else batch.phases.to(self.device, non_blocking=True),
-            augmentation=draw_for(batch, settings=settings, seed=seed).map(lambda t: t.to(self.device)),
+            inputs=moved(batch.inputs),
+            times=moved(batch.times),
+            phases=None if batch.phases is None else moved(batch.phases),
+            augmentation=draw_for(batch, settings=settings, seed=seed).map(moved),
             has_positives=batch.has_positives,
             num_videos=len(batch.videos),
         )
