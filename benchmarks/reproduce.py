@@ -43,7 +43,7 @@ __all__ = ["BASELINES", "KINDS", "LOSSES", "circumstances", "curve_of", "measure
 
 ROWS = (
     *("time-only", "random", "frozen", "supervised", "sal", "tcn", "tcc", "tcc-classification", "tcc-mse"),
-    *("tcc+sal", "tcc+tcn"),
+    *("tcc+sal", "tcc+tcn", "tcc+tcn+order"),
 )
 BASES = {
     "resnet50": ("fast-gpu",),

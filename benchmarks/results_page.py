@@ -37,7 +37,7 @@ COLUMNS = {
 }
 ORDER = (
     *("time-only", "random", "frozen", "supervised", "sal", "tcn", "tcc", "tcc-classification", "tcc-mse"),
-    *("tcc-stochastic", "tcc+sal", "tcc+tcn"),
+    *("tcc-stochastic", "tcc+sal", "tcc+tcn", "tcc+order", "tcc+tcn+order"),
 )
 LINES = ("tcc+tcn", "tcc", "tcn", "sal", "supervised", "frozen")
 HEAD = """# Results

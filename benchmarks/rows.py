@@ -26,6 +26,8 @@ LOSSES = {
     "sal": "{ sal = 1.0 }",
     "tcc+tcn": "{ tcc = 1.0, tcn = 1.0 }",
     "tcc+sal": "{ tcc = 1.0, sal = 1.0 }",
+    "tcc+order": "{ tcc = 1.0, order = 0.3 }",
+    "tcc+tcn+order": "{ tcc = 1.0, tcn = 1.0, order = 0.3 }",
     "supervised": "{ supervised = 1.0 }",
     "tcc-stochastic": "{ stochastic_tcc = 1.0 }",
 }

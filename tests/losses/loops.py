@@ -97,23 +97,11 @@ def cycles_loop(
     return float(np.mean([error(logits, times[first], i) for logits, first, i in walks]))
 
 
-def tcn_loop(
-    anchors: Sequence[Array],
-    positives: Sequence[Array],
-    l2_weight: float = 0.002,
-    *,
-    times: Sequence[Array] | None = None,
-    margin: float = 0.0,
-) -> float:
-    """N-pairs loss and price on the norms of each video; mean over videos. Frames nearer than `margin` in
-    `times` do not meet."""
+def tcn_loop(anchors: Sequence[Array], positives: Sequence[Array], l2_weight: float = 0.002) -> float:
+    """N-pairs loss and price on the norms of each video; mean over videos."""
     per_video = []
-    for n, (a, p) in enumerate(zip(anchors, positives, strict=True)):
-        when = np.arange(len(a)) if times is None else times[n]
-        entropies = []
-        for i, row in enumerate(a):
-            met = [j for j in range(len(p)) if j == i or abs(when[i] - when[j]) >= margin]
-            entropies.append(-math.log(softmax(np.array([row @ p[j] for j in met]))[met.index(i)]))
+    for a, p in zip(anchors, positives, strict=True):
+        entropies = [-math.log(softmax(np.array([row @ other for other in p]))[i]) for i, row in enumerate(a)]
         norms = np.mean([row @ row for row in a]) + np.mean([row @ row for row in p])
         per_video.append(np.mean(entropies) + 0.25 * l2_weight * norms)
     return float(np.mean(per_video))
@@ -148,3 +136,18 @@ def supervised_loop(
         if phase != -1
     ]
     return float(np.mean(errors))
+
+
+def order_loop(videos: Sequence[Array], times: Sequence[Array], temperature: float = 0.1) -> float:
+    """Minus the correlation of times and matched times, where it is negative; mean over ordered pairs."""
+    costs = []
+    for i, u in enumerate(videos):
+        for j, v in enumerate(videos):
+            if i == j:
+                continue
+            matched = []
+            for row in u:
+                distances = np.array([(row - other) @ (row - other) for other in v])
+                matched.append(softmax(-distances / (temperature * len(row))) @ times[j])
+            costs.append(max(0.0, -np.corrcoef(times[i], matched)[0, 1]))
+    return float(np.mean(costs))

@@ -18,23 +18,6 @@ def test_equals_the_loop_from_the_paper(embeddings, positives):
     assert TCNLoss()(embeddings, positives=positives).item() == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("margin", [0.05, 0.3, 2.0])
-def test_frames_nearer_than_the_margin_do_not_meet(embeddings, positives, times, margin):
-    arrays = ([x.numpy() for x in tensor] for tensor in (embeddings, positives, times))
-    anchors, near, when = arrays
-    expected = loops.tcn_loop(anchors, near, times=when, margin=margin)
-    value = TCNLoss(margin=margin)(embeddings, positives=positives, times=times)
-    assert value.item() == pytest.approx(expected, rel=1e-10)
-    assert value.item() < TCNLoss()(embeddings, positives=positives).item()
-
-
-def test_a_margin_needs_to_know_when_the_frames_are(embeddings, positives):
-    with pytest.raises(ValueError, match=r"a margin needs times \(3, 7\), got None"):
-        TCNLoss(margin=0.1)(embeddings, positives=positives)
-    with pytest.raises(ValueError, match=r"margin must be at least 0, got -1"):
-        TCNLoss(margin=-1.0)
-
-
 def test_masked_videos_equal_the_loop_over_cropped_videos(embeddings, positives, mask):
     cropped = [[x[i][mask[i]].numpy() for i in range(3)] for x in (embeddings, positives)]
     padded = [x.masked_fill(~mask[..., None], math.nan) for x in (embeddings, positives)]

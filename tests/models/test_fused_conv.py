@@ -69,5 +69,5 @@ def test_on_a_gpu_a_brick_trains_in_bfloat16_as_in_float32(adds: bool) -> None:
         assert "ConvRelu" in output.grad_fn.name() if is_half else "ConvRelu" not in output.grad_fn.name()
         wanted = [*inputs[: 1 + adds], *made.parameters()]
         found.append([output, *torch.autograd.grad(output, wanted, upstream.to(output.dtype))])
-    for exact, rounded in zip(*found, strict=True):
-        assert rounded.float().sub(exact).norm() < 0.02 * exact.norm()
+    for exact, rounded in zip(*found, strict=True):  # where a sum is near 0, rounding opens or shuts Relu
+        assert rounded.float().sub(exact).norm() < 0.1 * exact.norm()

@@ -7,7 +7,6 @@ Metric Learning with Multi-class N-pair Loss Objective", NIPS 2016: the baseline
 Shapes: B videos, T sampled frames per video, D embedding size. A mask is True for real frames.
 """
 
-import torch
 from torch import Tensor
 
 from cycleback.losses.base import Loss
@@ -22,30 +21,15 @@ from cycleback.losses.masks import erase_padding, hide_padding, mean_of_real
 
 
 def n_pairs_loss(
-    anchors: Tensor,
-    positives: Tensor,
-    *,
-    temperature: float = 1.0,
-    mask: Tensor | None = None,
-    ignored: Tensor | None = None,
+    anchors: Tensor, positives: Tensor, *, temperature: float = 1.0, mask: Tensor | None = None
 ) -> Tensor:
     """Cross-entropy (B,) of picking the own positive among all positives of the video, by dot product.
 
     `anchors` and `positives` are (B, T, D); pairs that `mask` (B, T) hides are never met and never counted.
-    An anchor does not meet the positives that `ignored` (B, T, T) marks in its row.
     """
     logits = hide_padding(anchors @ positives.mT / temperature, mask)  # (B, T, T)
-    if ignored is not None:
-        logits = logits.masked_fill(ignored, -torch.inf)
     own = logits.log_softmax(dim=-1).diagonal(dim1=-2, dim2=-1)  # (B, T)
     return -mean_of_real(own, mask, dim=1)
-
-
-def too_near(times: Tensor, margin: float) -> Tensor:
-    """Which frames (B, T, T) are less than `margin` apart, by `times` (B, T), and not the same."""
-    apart = (times[:, :, None] - times[:, None, :]).abs()  # (B, T, T)
-    same = torch.eye(times.shape[1], dtype=torch.bool, device=times.device)
-    return (apart < margin) & ~same
 
 
 def mean_squared_norm(embeddings: Tensor, *, mask: Tensor | None = None) -> Tensor:
@@ -56,36 +40,26 @@ def mean_squared_norm(embeddings: Tensor, *, mask: Tensor | None = None) -> Tens
 class TCNLoss(Loss):
     """N-pairs loss of each video's anchors and positives, plus a price on their norms; mean over videos."""
 
-    needs = frozenset({"times", "positives", "mask"})
+    needs = frozenset({"positives", "mask"})
 
     def __init__(
         self,
         *,
         temperature: float = 1.0,  # plain dot products, as in the paper; raise it if the first steps explode
         l2_weight: float = 0.002,  # the authors' program; without it, longer embeddings are a lower loss
-        margin: float = 0.0,  # nearer frames, by `times`, are not told apart; 0: all are, as in the paper
     ) -> None:
         super().__init__()
         check_positive("temperature", temperature)
-        if not margin >= 0:
-            raise ValueError(f"margin must be at least 0, got {margin}")
         self.temperature = temperature
         self.l2_weight = l2_weight
-        self.margin = margin
 
     def forward(
-        self,
-        embeddings: Tensor,
-        *,
-        times: Tensor | None = None,
-        positives: Tensor | None = None,
-        mask: Tensor | None = None,
+        self, embeddings: Tensor, *, positives: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Scalar loss, computed in float32 even under autocast (float64 stays float64).
 
         Args:
             embeddings: (B, T, D), the anchors.
-            times: (B, T), when each anchor is, as a fraction of its video; only a margin needs them.
             positives: (B, T, D), for each anchor a frame close to it in time.
             mask: (B, T) bool, True where anchor and positive are real.
         """
@@ -95,15 +69,9 @@ class TCNLoss(Loss):
             raise ValueError(f"positives must be {tuple(embeddings.shape)} like the embeddings, got {got}")
         if mask is not None:
             check_mask(mask, embeddings)
-        if self.margin and (times is None or times.shape != embeddings.shape[:2]):
-            got = None if times is None else tuple(times.shape)
-            raise ValueError(f"a margin needs times {tuple(embeddings.shape[:2])}, got {got}")
         with without_autocast(embeddings):
             anchors = erase_padding(full_precision(embeddings), mask)
             positives = erase_padding(full_precision(positives), mask)
             norms = mean_squared_norm(anchors, mask=mask) + mean_squared_norm(positives, mask=mask)  # (B,)
-            ignored = too_near(times, self.margin) if self.margin and times is not None else None
-            pairs = n_pairs_loss(
-                anchors, positives, temperature=self.temperature, mask=mask, ignored=ignored
-            )  # (B,)
+            pairs = n_pairs_loss(anchors, positives, temperature=self.temperature, mask=mask)  # (B,)
             return (pairs + 0.25 * self.l2_weight * norms).mean()

@@ -13,6 +13,7 @@ from cycleback.data import random_sorted, segments, strided
 from cycleback.losses import (
     CombinedLoss,
     Loss,
+    OrderLoss,
     SaLLoss,
     StochasticTCCLoss,
     SupervisedLoss,
@@ -30,7 +31,10 @@ LOSSES: Mapping[str, Callable[[LossSection, int, int], Loss]] = {
         TCCLoss(**vars(section.tcc)), **vars(section.stochastic)
     ),
     "tcn": lambda section, size, phases: TCNLoss(
-        temperature=section.tcn.temperature, l2_weight=section.tcn.l2_weight, margin=section.tcn.margin
+        temperature=section.tcn.temperature, l2_weight=section.tcn.l2_weight
+    ),
+    "order": lambda section, size, phases: OrderLoss(
+        temperature=section.tcc.temperature, scaling=section.tcc.scaling, similarity=section.tcc.similarity
     ),
     "sal": lambda section, size, phases: SaLLoss(size, **vars(section.sal)),
     "supervised": lambda section, size, phases: SupervisedLoss(size, phases, **vars(section.supervised)),

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from cycleback.data import AugmentSettings
 
-LossName = Literal["tcc", "stochastic_tcc", "tcn", "sal", "supervised"]
+LossName = Literal["tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,6 @@ class TCNSection:
     positive_window: int = 3  # frames; the paper has 5, too far where a phase takes a few frames
     temperature: float = 1.0
     l2_weight: float = 0.002
-    margin: float = 0.0  # frames nearer than this, as a part of the video, are not told apart; 0: all are
 
 
 @dataclass(frozen=True)
