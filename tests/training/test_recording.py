@@ -50,12 +50,13 @@ def test_dropout_and_triplets_differ_between_updates(trainer) -> None:
     assert len(set(losses[3:])) > 1
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_an_update_is_launched_without_waiting_for_the_device(trainer) -> None:
     learner = on_gpu(trainer, ("tcc", "tcn"), record=True, batches=make_batches(device=CUDA))
     for step in range(6):
         learner.update(step)
-    torch.cuda.set_sync_debug_mode("error")
     try:
+        torch.cuda.set_sync_debug_mode("error")
         launched = learner.launch(6)
     finally:
         torch.cuda.set_sync_debug_mode("default")
