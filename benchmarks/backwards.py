@@ -23,6 +23,7 @@ from cycleback.files import write_text
 from cycleback.recipe import load_recipe
 from cycleback.runs import embed_videos
 from result_file import tidy_json
+from results_page import backwards_table
 from rows import LOSSES, circumstances, trained
 
 RECIPE = "golf-lite"
@@ -44,19 +45,6 @@ def measured(
     taus = pair_taus([held_out[name] for name in list(held_out)[:videos]])
     others = taus[~np.eye(len(taus), dtype=bool) & ~np.isnan(taus)]
     return {"tau": round(float(others.mean()), 4), "backwards": round(float((others < 0).mean()), 4)}
-
-
-def table(runs: dict[str, dict[str, float]]) -> str:
-    """One line for each setting and loss."""
-    groups: dict[str, list[dict[str, float]]] = {}
-    for key, run in runs.items():
-        groups.setdefault(key.rpartition("/")[0], []).append(run)
-    lines = ["| setting | loss | seeds | tau | pairs backwards |", "|---|---|---:|---|---|"]
-    for name, found in groups.items():
-        setting, _, row = name.rpartition("/")
-        taus, shares = (", ".join(f"{run[key]:.2f}" for run in found) for key in ("tau", "backwards"))
-        lines.append(f"| {setting} | {row} | {len(found)} | {taus} | {shares} |")
-    return "\n".join(lines)
 
 
 def main() -> None:
@@ -96,7 +84,7 @@ def main() -> None:
     }
     if out is not None:
         write_text(out, tidy_json(result), overwrite=True)
-    print(json.dumps(result) if arguments.json else table(runs))
+    print(json.dumps(result) if arguments.json else "\n".join(backwards_table(runs)))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ ROWS = (
 )
 BASES = {
     "resnet50": ("fast-gpu",),
+    "resnet50-long": ("best-gpu",),
     "vggm": ("fast-gpu-scratch",),
     "lite0": ("golf-lite",),
 }

@@ -17,6 +17,7 @@ PAGE = ROOT / "RESULTS.md"
 FIGURE = ROOT / "docs" / "images" / "golf-few-shot.svg"
 BASES = {
     "resnet50": "ResNet-50, fine-tuned from ImageNet weights",
+    "resnet50-long": "ResNet-50, fine-tuned four times as long",
     "vggm": "VGG-M, from scratch",
     "lite0": "EfficientNet-Lite0, frozen",
     "lite0-tuned": "EfficientNet-Lite0, fine-tuned from there",
@@ -56,6 +57,13 @@ parts of the picture; *supervised* was trained with the phase labels of all trai
 without any. Minutes are of training. The videos are prepared by
 
     cycleback data prepare golfdb downloads/golfdb golf
+"""
+BACKWARDS_HEAD = """A walk to another video and back lands where it started just as well if the other video is
+matched from its end to its beginning: cycles have no direction of time. Where videos look different from each
+other, the first updates decide, and swings are filmed from the front and from behind.
+`benchmarks/backwards.py` trains `{recipe}` for {updates} updates and matches {videos} held-out videos with
+each other: the mean of Kendall's tau, and the share of pairs where it is negative. The loss *order* costs
+something only where matches run backwards.
 """
 FIGURE_TEXT = """![phase accuracy against the number of labelled videos](docs/images/golf-few-shot.svg)
 
@@ -192,6 +200,42 @@ def search_section(result: Mapping[str, Any]) -> list[str]:
     return ["### The search", "", SEARCH_HEAD, "", *markdown(titles, rows), "", made_on(runs), ""]
 
 
+def backwards_section(result: Mapping[str, Any]) -> list[str]:
+    """How often videos are matched backwards."""
+    seeds, text = seeds_of(result["runs"]), BACKWARDS_HEAD.format(**result)
+    command = f"    python benchmarks/backwards.py golf --seeds {seeds} --out results/backwards.json"
+    return [
+        "## Forwards or backwards",
+        "",
+        text,
+        "",
+        command,
+        "",
+        *backwards_table(result["runs"]),
+        "",
+        made_on([result]),
+        "",
+    ]
+
+
+def backwards_table(runs: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """One row for each setting and loss of the runs `setting/loss/seed`, with the values of all seeds."""
+    groups: dict[str, list[Mapping[str, float]]] = {}
+    for key, run in runs.items():
+        groups.setdefault(key.rpartition("/")[0], []).append(run)
+    rows = []
+    for name, found in groups.items():
+        setting, _, loss = name.rpartition("/")
+        taus, shares = (", ".join(f"{run[key]:.2f}" for run in found) for key in ("tau", "backwards"))
+        rows.append([setting, loss, taus, shares])
+    return markdown(["a batch", "loss", "tau, each seed", "pairs matched backwards, each seed"], rows)
+
+
+def seeds_of(runs: Mapping[str, Any]) -> str:
+    """The seeds at the end of the keys, separated by commas."""
+    return ",".join(sorted({key.rpartition("/")[2] for key in runs}, key=int))
+
+
 def _narrowed(runs: Iterable[Mapping[str, Any]]) -> str:
     shares = [run["variance_kept"] for run in runs if "variance_kept" in run]
     text = " Of the frozen base, the 512 main directions of the training frames: {:.0%} of the variance."
@@ -239,6 +283,8 @@ def page(paths: list[Path]) -> str:
         lines += golf_section(results["golf"])
     if "golf_search" in results:
         lines += search_section(results["golf_search"])
+    if "backwards" in results:
+        lines += backwards_section(results["backwards"])
     if "label_transfer" in results:
         lines += transfer_section(results["label_transfer"])
     if "penn_poses" in results:
@@ -261,7 +307,7 @@ def draw_few_shot(runs: Mapping[str, Any]) -> bytes | None:
     from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
 
     known = {key: run for key, run in runs.items() if "few_shot" in run["val"]}
-    bases = [base for base in BASES if of_base(known, base)]
+    bases = [base for base in BASES if len(_lines_of(of_base(known, base))) > 1]
     if not bases:
         return None
     with new_figure(len(bases)) as (figure, axes):
@@ -279,14 +325,19 @@ def draw_few_shot(runs: Mapping[str, Any]) -> bytes | None:
         return image_bytes(figure, "svg")
 
 
+def _lines_of(runs: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The runs of each row that is drawn."""
+    found = {row: [run for key, run in runs.items() if key.rpartition("/")[0] == row] for row in LINES}
+    return {row: group for row, group in found.items() if group}
+
+
 def _draw_lines(axis: Any, runs: Mapping[str, Any], colours: Iterable[str]) -> None:
-    for colour, row in zip(colours, LINES, strict=False):
-        group = [run for key, run in runs.items() if key.rpartition("/")[0] == row]
-        if group:
-            numbers, values = few_shot_curve(group)
-            low, high = ([choose(found) for found in values] for choose in (min, max))
-            axis.plot(numbers, [*map(fmean, values)], color=colour, label=row, marker="o", markersize=3)
-            axis.fill_between(numbers, low, high, color=colour, alpha=0.2, linewidth=0)
+    colour_of = dict(zip(LINES, colours, strict=False))
+    for row, group in _lines_of(runs).items():
+        numbers, values = few_shot_curve(group)
+        low, high = ([choose(found) for found in values] for choose in (min, max))
+        axis.plot(numbers, [*map(fmean, values)], color=colour_of[row], label=row, marker="o", markersize=3)
+        axis.fill_between(numbers, low, high, color=colour_of[row], alpha=0.2, linewidth=0)
 
 
 def result_files() -> list[Path]:

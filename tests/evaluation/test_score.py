@@ -44,7 +44,7 @@ def test_every_number_comes_with_its_counts(make_set):
     report = evaluate(make_set("abcdef"), held_out)
     assert report.counts == {
         "actions": 1, "videos": 3, "frames": held_out.num_frames, "pairs": 6, "tau_undefined": 0,
-        "three_way_videos": 3, "event_matches": 18, "confidence_matches": 18,
+        "pairs_backwards": 0, "three_way_videos": 3, "event_matches": 18, "confidence_matches": 18,
         "retrieval_queries": held_out.num_frames, "labelled_videos": 3, "train_videos": 6,
         "labelled_train_videos": 6, "videos_in_both": 0,
         "persons_in_both": 0,
@@ -108,6 +108,14 @@ def test_one_video_has_no_pairs_but_a_phase_accuracy(make_set):
     assert (report.tau, report.cycle_rate, report.event_error_frames) == (None, None, None)
     assert (report.precision5, report.cycle_rate_three, report.confidence_auroc) == (None, None, None)
     assert report.phase_accuracy > 0.5 and report.counts["pairs"] == 0
+
+
+def test_videos_matched_against_time_are_counted(make_set):
+    videos = make_set("uvwx", seed=1, noise=0.01)
+    turned = {name: videos[name][::-1].copy() if name in "uv" else videos[name] for name in videos}
+    report = evaluate(videos.subset([]), videos.with_embeddings(turned))
+    assert report.counts["pairs_backwards"] == 8  # of 12 ordered pairs: u and v with w and x, both ways
+    assert evaluate(videos.subset([]), videos).counts["pairs_backwards"] == 0
 
 
 def test_a_collapsed_encoder_is_scored_zero_and_counted(make_set):

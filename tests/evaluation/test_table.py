@@ -51,6 +51,13 @@ def test_undefined_pairs_are_said():
         assert f"a: tau is undefined for 4 of 6 pairs ({words})" in table
 
 
+def test_pairs_matched_backwards_are_said_with_what_to_do():
+    table = to_markdown({"a": Report(tau=0.1, counts={"pairs": 12, "pairs_backwards": 8})})
+    assert "a: 8 of 12 pairs are matched backwards in time." in table and "loss.weights.order=0.3" in table
+    few = to_markdown({"a": Report(tau=0.9, counts={"pairs": 100, "pairs_backwards": 5})})
+    assert "backwards" not in few
+
+
 def test_training_videos_among_the_held_out_are_said():
     table = to_markdown({"a": Report(tau=0.5, counts={"videos_in_both": 2})})
     assert "a: 2 held-out videos are among the training videos" in table

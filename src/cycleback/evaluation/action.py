@@ -25,6 +25,7 @@ from cycleback.evaluation.report import Report, kept_errors
 from cycleback.evaluation.retrieval import retrieval_precision
 
 TOLERANCE = 3  # frames; a key event mapped this near counts as right
+BACKWARDS = -0.5  # tau of a pair that is not in disorder, but in the order of time turned round
 
 
 @dataclass
@@ -97,6 +98,7 @@ class ActionScorer:
         pairs = ~np.eye(len(plain), dtype=bool)
         found.scores |= {"tau": tau.value, "tau_a": mean_of_pairs(plain, settings.tau_undefined).value}
         found.counts |= {"pairs": tau.pairs, "tau_undefined": int(np.isnan(plain[pairs]).sum())}
+        found.counts["pairs_backwards"] = int((order.taus("b")[pairs] < BACKWARDS).sum())
         if len(counts := self._resamples()):
             known = ~np.isnan(tau.table)
             found.samples["tau"] = resampled_means(np.nan_to_num(tau.table), known, counts)

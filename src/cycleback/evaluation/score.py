@@ -44,10 +44,11 @@ def evaluate(
 
     Returns:
         A report. Its counts: actions, videos, frames and ordered pairs of `held_out`; tau_undefined, pairs
-        whose tau is undefined; three_way_videos, drawn for the three-way cycles; event_matches, key events
-        mapped, and confidence_matches, those of them whose confidence was looked at; retrieval_queries;
-        labelled_videos with all key events; train_videos and labelled_train_videos; videos_in_both and
-        persons_in_both, held-out videos that are trained on or show someone who is, which should be 0.
+        whose tau is undefined, and pairs_backwards, those matched against time (tau-b below -0.5);
+        three_way_videos, drawn for the three-way cycles; event_matches, key events mapped, and
+        confidence_matches, those of them whose confidence was looked at; retrieval_queries; labelled_videos
+        with all key events; train_videos and labelled_train_videos; videos_in_both and persons_in_both,
+        held-out videos that are trained on or show someone who is, which should be 0.
     """
     settings = named_protocol(protocol)
     if tau_stride is not None:
