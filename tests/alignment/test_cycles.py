@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from alignment import loops
-from cycleback.alignment import cycle_back, cycle_consistency_rate
+from cycleback.alignment import backward_rate, cycle_back, cycle_consistency_rate
 
 
 def test_landing_equals_the_loop(videos):
@@ -64,3 +64,20 @@ def test_bad_videos_are_named(videos):
 def test_negative_tolerance_is_refused(videos):
     with pytest.raises(ValueError, match="tolerance must not be negative, got -1"):
         cycle_consistency_rate(videos, tolerance=-1)
+
+
+def test_the_backward_rate_equals_the_loop_over_pairs():
+    draws = np.random.default_rng(0)
+    videos = [draws.normal(size=(count, 3)) for count in (9, 12, 7, 10)]
+    pairs = [(a, b) for i, a in enumerate(videos) for j, b in enumerate(videos) if i != j]
+    slopes = [np.polyfit(range(len(a)), [loops.nearest(row, b) for row in a], 1)[0] for a, b in pairs]
+    assert backward_rate(videos) == np.mean(np.array(slopes) < 0)
+    assert 0 < backward_rate(videos) < 1
+
+
+def test_videos_that_are_matched_backwards_are_counted_though_all_cycles_come_home():
+    line = np.linspace(0, 1, 12)[:, None]
+    videos = [line, line + 0.001, 1 - line]
+    assert cycle_consistency_rate(videos, tolerance=0) == 1
+    assert backward_rate(videos) == pytest.approx(4 / 6)
+    assert backward_rate([np.ones((9, 2))] * 2) == 0  # no order is not a backward one

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
+from cycleback.cli.train import backwards_note
 from cycleback.training import read_log
 
 QUICK = [
@@ -114,6 +115,16 @@ def test_selection_says_which_update_was_kept(command, rendered: Path, tmp_path:
     assert result.code == 0
     assert "kept update " in result.out
     assert "of held-out frames cycle back" in result.out
+
+
+def test_videos_matched_backwards_are_told_at_the_end() -> None:
+    forwards = [{"step": n, "loss": 1.0, "backwards": 0.5 if n < 10 else 0.0} for n in range(20)]
+    assert backwards_note(forwards) is None
+    turned = [*forwards, *({"backwards": 0.5} for _ in range(10)), {"held_out_cycle_rate": 0.9}]
+    note = backwards_note(turned)
+    assert note is not None and "50% of the pairs of videos are matched backwards" in note
+    assert "loss.weights.order=1" in note
+    assert backwards_note([]) is None
 
 
 def test_a_recipe_is_taken_by_name(command, rendered: Path, tmp_path: Path) -> None:

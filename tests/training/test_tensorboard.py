@@ -20,7 +20,7 @@ def test_scalars_and_the_similarity_matrix_are_written(tmp_path: Path, trainer) 
 
     trainer(4).run(tmp_path, log_every=2, tensorboard=True, selector=Selector(lambda: 0.5, every=2))
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    names = {"loss", "loss/tcc", "loss/tcn", "cycle_rate", "learning_rate", "gradient_norm"}
+    names = {"loss", "loss/tcc", "loss/tcn", "cycle_rate", "backwards", "learning_rate", "gradient_norm"}
     assert set(events.Tags()["scalars"]) == {*names, "held_out_cycle_rate"}
     assert [event.step for event in events.Scalars("loss")] == [2, 4]
     assert [image.width for image in events.Images("similarity")] == [6 * PIXELS_PER_FRAME] * 2

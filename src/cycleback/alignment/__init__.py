@@ -30,7 +30,7 @@ Embeddings are whatever numpy reads as (frames, embedding size). The soft, diffe
 from cycleback.alignment.align import Alignment, align
 from cycleback.alignment.calibration import Calibration
 from cycleback.alignment.confidence import match_confidence, match_score
-from cycleback.alignment.cycles import cycle_back, cycle_consistency_rate
+from cycleback.alignment.cycles import backward_rate, cycle_back, cycle_consistency_rate
 from cycleback.alignment.distances import squared_distances
 from cycleback.alignment.dtw import accumulated_cost, dtw_indices, dtw_path, dtw_to_many
 from cycleback.alignment.nearest import nearest_neighbors
@@ -43,6 +43,7 @@ __all__ = [
     "accumulated_cost",
     "align",
     "align_many",
+    "backward_rate",
     "cycle_back",
     "cycle_consistency_rate",
     "dtw_indices",

@@ -54,6 +54,24 @@ def cycle_consistency_rate(
     return home / total
 
 
+def backward_rate(embeddings: Sequence[ArrayLike]) -> float:
+    """Share of ordered pairs of videos that are matched backwards: later frames have earlier neighbours.
+
+    Cycles come home all the same, so the rate above cannot tell. Chance is about a half.
+
+    Args:
+        embeddings: (N, D) for each video, at least two; N may differ.
+    """
+    videos = as_videos(embeddings, at_least=2)
+    nearest, starts = _nearest_table(videos), np.cumsum([0, *map(len, videos)])
+    backwards = 0
+    for u, video in enumerate(videos):
+        others = np.delete(nearest[:, starts[u] : starts[u + 1]], u, axis=0)  # (V - 1, N)
+        times = np.arange(len(video)) - (len(video) - 1) / 2
+        backwards += int(np.count_nonzero(others @ times < 0))
+    return backwards / (len(videos) * (len(videos) - 1))
+
+
 def _nearest_table(videos: Sequence[Floats]) -> Indices:
     """Table (V, M): for each frame of all videos laid end to end, its nearest frame in each video.
 

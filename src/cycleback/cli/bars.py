@@ -52,7 +52,7 @@ def counter(bars: Progress, description: str) -> Callable[[int, int], None]:
 
 
 def training_bar(bars: Progress, num_updates: int) -> Callable[["StepReport"], None]:
-    """A callback for every update: loss and cycle-consistency rate, smoothed, beside the bar."""
+    """A callback for every update: loss, cycle rate and pairs matched backwards, smoothed, beside the bar."""
     tasks: list[int] = []
     smooth: dict[str, float] = {}
 
@@ -61,9 +61,10 @@ def training_bar(bars: Progress, num_updates: int) -> Callable[["StepReport"], N
             bars.start()
             tasks.append(bars.add_task("learning", total=num_updates, note=""))
         if report.step % EVERY == 0 or not smooth:
-            for name, value in (("loss", report.loss), ("cycles", report.cycle_rate)):
+            found = {"loss": report.loss, "cycles": report.cycle_rate, "backwards": report.backwards}
+            for name, value in found.items():
                 smooth[name] = value if name not in smooth else 0.8 * smooth[name] + 0.2 * value
-        note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back"
+        note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back, {smooth['backwards']:.0%} backwards"
         bars.update(tasks[0], completed=report.step, note=note)  # type: ignore[arg-type]
 
     return move

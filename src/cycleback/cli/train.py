@@ -1,7 +1,9 @@
 """`cycleback train`: a folder of videos in, a run folder out."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated
 
 import typer
@@ -9,6 +11,18 @@ import typer
 from cycleback.cli.bars import counter, progress_bars, training_bar
 from cycleback.cli.options import Device, Json
 from cycleback.cli.output import print_json, print_next
+
+LAST_RECORDS = 10  # of the log
+MOST_BACKWARDS = 0.1  # of the pairs of videos
+
+
+def backwards_note(log: Sequence[Mapping[str, float]]) -> str | None:
+    """What to say where, at the end of training, too many pairs of videos are matched backwards in time."""
+    shares = [record["backwards"] for record in log if "backwards" in record][-LAST_RECORDS:]
+    if not shares or fmean(shares) <= MOST_BACKWARDS:
+        return None
+    share = f"{fmean(shares):.0%} of the pairs of videos are matched backwards in time"
+    return f"note: {share}, which cycles cannot tell. Try more updates, or loss.weights.order=1"
 
 
 def train(
@@ -34,6 +48,7 @@ def train(
     from cycleback.recipe import load_recipe
     from cycleback.runs import Watcher, saved_recipe
     from cycleback.runs import train as train_run
+    from cycleback.training import read_log
 
     check_output(output, overwrite=True)
     settings = saved_recipe(output) if resume else load_recipe(recipe, overrides or [])
@@ -61,6 +76,8 @@ def train(
             f"cycleback train {directory} -o {output} --resume",
         )
     else:
+        if note := backwards_note(read_log(output)):
+            print(note)
         print_next(
             f"learned in {state.seconds:.0f} s: {output}", f"cycleback embed {directory} --run {output}"
         )

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from cycleback.alignment import cycle_consistency_rate
+from cycleback.alignment import backward_rate, cycle_consistency_rate
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,16 @@ class StepReport:
     @cached_property
     def cycle_rate(self) -> float:
         """Share of frames that cycle back to within one sampled frame; worked out when asked for."""
-        return cycle_consistency_rate(list(self.embeddings.float().cpu().numpy()))
+        return cycle_consistency_rate(self._videos)
+
+    @cached_property
+    def backwards(self) -> float:
+        """Share of pairs of videos that are matched backwards in time; worked out when asked for."""
+        return backward_rate(self._videos)
+
+    @cached_property
+    def _videos(self) -> list[NDArray[np.float32]]:
+        return list(self.embeddings.float().cpu().numpy())
 
     def to_record(self, *, seconds: float) -> dict[str, float]:
         """The line of the log."""
@@ -44,6 +55,7 @@ class StepReport:
             "loss": self.loss,
             **{f"loss/{name}": value for name, value in self.parts.items()},
             "cycle_rate": self.cycle_rate,
+            "backwards": self.backwards,
             "gradient_norm": self.gradient_norm,
             "learning_rate": self.learning_rate,
             "seconds": round(seconds, 3),
