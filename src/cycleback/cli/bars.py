@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cycleback.training import StepReport
 
 
+SHOWN_BACKWARDS = 0.05  # of the pairs of videos, before it is shown
 EVERY = 5  # updates between looks at the numbers beside the bar
 
 
@@ -64,7 +65,8 @@ def training_bar(bars: Progress, num_updates: int) -> Callable[["StepReport"], N
             found = {"loss": report.loss, "cycles": report.cycle_rate, "backwards": report.backwards}
             for name, value in found.items():
                 smooth[name] = value if name not in smooth else 0.8 * smooth[name] + 0.2 * value
-        note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back, {smooth['backwards']:.0%} backwards"
+        turned = f", {smooth['backwards']:.0%} backwards" if smooth["backwards"] > SHOWN_BACKWARDS else ""
+        note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back{turned}"
         bars.update(tasks[0], completed=report.step, note=note)  # type: ignore[arg-type]
 
     return move
