@@ -9,19 +9,13 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import Any
+
+from results_figures import BASES, FIGURES, of_base
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "RESULTS.md"
-FIGURE = ROOT / "docs" / "images" / "golf-few-shot.svg"
-BASES = {
-    "resnet50": "ResNet-50, fine-tuned from ImageNet weights",
-    "resnet50-long": "ResNet-50, fine-tuned four times as long",
-    "vggm": "VGG-M, from scratch",
-    "lite0": "EfficientNet-Lite0, frozen",
-    "lite0-tuned": "EfficientNet-Lite0, fine-tuned from there",
-}
+PICTURES = "docs/images"  # beside the page
 COLUMNS = {
     "phase_accuracy_by_fraction/0.1": ("phase accuracy, 10 %", 3),
     "phase_accuracy_by_fraction/0.5": ("50 %", 3),
@@ -40,7 +34,6 @@ ORDER = (
     *("time-only", "random", "frozen", "supervised", "sal", "tcn", "tcc", "tcc-classification", "tcc-mse"),
     *("tcc-stochastic", "tcc+sal", "tcc+tcn", "tcc+order", "tcc+tcn+order"),
 )
-LINES = ("tcc+tcn", "tcc", "tcn", "sal", "supervised", "frozen")
 HEAD = """# Results
 
 Made by `python benchmarks/results_page.py` from `results/*.json`; the commands that made those stand with the
@@ -58,7 +51,9 @@ without any. Minutes are of training. The videos are prepared by
 
     cycleback data prepare golfdb downloads/golfdb golf
 """
-BACKWARDS_HEAD = """A walk to another video and back lands where it started just as well if the other video is
+BACKWARDS_HEAD = """![pairs matched backwards](docs/images/golf-backwards.svg)
+
+A walk to another video and back lands where it started just as well if the other video is
 matched from its end to its beginning: cycles have no direction of time. Where videos look different from each
 other, the first updates decide, and swings are filmed from the front and from behind.
 `benchmarks/backwards.py` trains `{recipe}` for {updates} updates and matches {videos} held-out videos with
@@ -135,11 +130,6 @@ def golf_table(rows: Mapping[str, Any], part: str, untimed: set[str]) -> list[st
         minutes = None if name in untimed else rows[name]["minutes"]
         lines.append([name, *cells, cell(minutes, 1, seeds=seeds), str(seeds)])
     return markdown(titles, lines)
-
-
-def of_base(found: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """What is named base/..., without the base."""
-    return {key.partition("/")[2]: value for key, value in found.items() if key.partition("/")[0] == base}
 
 
 def commands(runs: Mapping[str, Any], base: str) -> list[str]:
@@ -292,54 +282,6 @@ def page(paths: list[Path]) -> str:
     return "\n".join(lines)
 
 
-def few_shot_curve(runs: list[Mapping[str, Any]]) -> tuple[list[int], list[list[float]]]:
-    """Numbers of labelled videos, and the phase accuracies of all runs with each."""
-    videos = runs[0]["val"]["counts"]["labelled_train_videos"]
-    shares = [s for s in runs[0]["val"]["phase_accuracy_by_fraction"] if int(float(s) * videos) > 10]
-    few = list(runs[0]["val"]["few_shot"])
-    values = [[run["val"]["few_shot"][number]["mean"] for run in runs] for number in few]
-    values += [[run["val"]["phase_accuracy_by_fraction"][share] for run in runs] for share in shares]
-    return [*map(int, few), *(int(float(share) * videos) for share in shares)], values
-
-
-def draw_few_shot(runs: Mapping[str, Any]) -> bytes | None:
-    """Phase accuracy against labelled videos, a panel a base; None where nothing is there to draw."""
-    from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
-
-    known = {key: run for key, run in runs.items() if "few_shot" in run["val"]}
-    bases = [base for base in BASES if len(_lines_of(of_base(known, base))) > 1]
-    if not bases:
-        return None
-    with new_figure(len(bases)) as (figure, axes):
-        for axis, base in zip(axes, bases, strict=True):
-            _draw_lines(axis, of_base(known, base), PHASE_COLOURS)
-            axis.set(title=BASES[base], xscale="log", xlabel="labelled videos", ylabel="phase accuracy")
-            numbers, _ = few_shot_curve(list(of_base(known, base).values()))
-            axis.set_xticks(numbers, labels=[str(number) for number in numbers])
-            axis.minorticks_off()
-            axis.grid(axis="y")
-            axis.legend()
-        limits = [limit for axis in axes for limit in axis.get_ylim()]
-        for axis in axes:
-            axis.set_ylim(min(limits), max(limits))
-        return image_bytes(figure, "svg")
-
-
-def _lines_of(runs: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The runs of each row that is drawn."""
-    found = {row: [run for key, run in runs.items() if key.rpartition("/")[0] == row] for row in LINES}
-    return {row: group for row, group in found.items() if group}
-
-
-def _draw_lines(axis: Any, runs: Mapping[str, Any], colours: Iterable[str]) -> None:
-    colour_of = dict(zip(LINES, colours, strict=False))
-    for row, group in _lines_of(runs).items():
-        numbers, values = few_shot_curve(group)
-        low, high = ([choose(found) for found in values] for choose in (min, max))
-        axis.plot(numbers, [*map(fmean, values)], color=colour_of[row], label=row, marker="o", markersize=3)
-        axis.fill_between(numbers, low, high, color=colour_of[row], alpha=0.2, linewidth=0)
-
-
 def result_files() -> list[Path]:
     """The committed results."""
     return sorted((ROOT / "results").glob("*.json"))
@@ -355,12 +297,12 @@ def main() -> None:
     arguments = parser.parse_args()
     paths = arguments.results or result_files()
     arguments.out.write_text(page(paths), "utf-8")
-    golf = [json.loads(path.read_text("utf-8")) for path in paths if path.stem == "golf"]
-    picture = draw_few_shot(golf[0]["runs"]) if golf else None
-    if picture is not None:
-        target = arguments.out.parent / FIGURE.relative_to(ROOT)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(picture)
+    results = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+    for name, (draw, result) in FIGURES.items():
+        if result in results and (picture := draw(results[result]["runs"])) is not None:
+            target = arguments.out.parent / PICTURES / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(picture)
 
 
 if __name__ == "__main__":

@@ -78,10 +78,24 @@ def test_the_figure_has_a_line_for_each_row_it_shows(benchmark: Benchmark) -> No
     few = {"counts": {"labelled_train_videos": 40}, "few_shot": {"1": {"mean": 0.3}, "10": {"mean": 0.4}}}
     shares = {"0.1": 0.35, "0.5": 0.45, "1.0": 0.5}
     made = run(["golf"], phase_accuracy_by_fraction=shares, **few)
-    page = benchmark("results_page")
+    page = benchmark("results_figures")
     assert page.few_shot_curve([made]) == ([1, 10, 20, 40], [[0.3], [0.4], [0.45], [0.5]])
     picture = page.draw_few_shot({"vggm/tcc/0": made, "vggm/sal/0": made}).decode()
     assert ">tcc<" in picture and ">sal<" in picture and "VGG-M, from scratch" in picture
+
+
+def test_pairs_matched_backwards_are_shown_seed_by_seed(benchmark: Benchmark) -> None:
+    runs = {
+        f"8 videos/{loss}/{seed}": {"tau": tau + seed / 10, "backwards": share}
+        for loss, tau, share in (("tcc", 0.1, 0.5), ("tcc+order", 0.8, 0.0))
+        for seed in (0, 1)
+    }
+    where = {"recipe": "golf", "updates": 9, "videos": 5, "device": "a CPU", "torch": "2.0", "commit": "abc"}
+    lines = benchmark("results_page").backwards_section({"runs": runs, **where})
+    assert "| 8 videos | tcc | 0.10, 0.20 | 0.50, 0.50 |" in lines
+    assert "| 8 videos | tcc+order | 0.80, 0.90 | 0.00, 0.00 |" in lines
+    assert any("--seeds 0,1 --out results/backwards.json" in line for line in lines)
+    assert ">tcc+order<" in benchmark("results_figures").draw_backwards(runs).decode()
 
 
 def test_label_transfer_stands_beside_supervision_in_order_of_labels(benchmark: Benchmark) -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,21 @@ def test_a_whole_video_equals_its_clips_one_by_one(
         with torch.no_grad():
             expected = encoder(clip)[0, 0].numpy()
         np.testing.assert_allclose(found[index], expected, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_gpu_embeds_many_videos_as_a_cpu_does(
+    record: VideoRecord, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cycleback.embeddings.embed.GPU_CHUNK_FRAMES", 32)  # several pieces of each
+    records = [replace(record, name=name) for name in "abcde"]
+    cache = FrameCache(tmp_path / "cache", size=(32, 32))
+    expected = embed_records(encoder, records, frames=cache)
+    found = embed_records(encoder.cuda(), records, frames=cache, precision="float32")
+    assert list(found) == list("abcde")
+    for name in found:
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-3)
 
 
 def test_cached_features_give_the_same_embeddings(

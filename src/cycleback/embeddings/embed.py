@@ -1,6 +1,8 @@
 """From videos and an encoder to an EmbeddingSet, in memory that does not grow with the video."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
+from cycleback.embeddings.ahead import ahead
 from cycleback.embeddings.features import FeatureCache
 from cycleback.embeddings.store import EmbeddingSet
 from cycleback.errors import DataError
@@ -16,6 +19,7 @@ from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerpr
 
 CHUNK_FRAMES = 64
 GPU_CHUNK_FRAMES = 256
+PIECES_AHEAD = 3  # read from the cache while a GPU works on the last ones
 Progress = Callable[[int, int], None]
 """Called with (frames done, frames in all, as far as is known yet)."""
 
@@ -48,8 +52,7 @@ def embed_records(
     fast = FastEncoder(encoder, precision=precision) if encoder.input_kind == "images" else None
     embedder = encoder.embedder if fast is None else fast.embedder
     arrays: dict[str, NDArray[np.float32]] = {}
-    for record in records if fast is None else frames.as_filled(records):
-        maps = _maps(encoder, fast, record, frames=frames, features=features)
+    for record, maps in _maps_of(encoder, fast, records, frames=frames, features=features):
         arrays[record.name] = embed_maps(embedder, maps, device=encoder.device)
         if progress is not None:
             done = sum(len(array) for array in arrays.values())
@@ -98,29 +101,46 @@ def _times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
     return load_sequence(record).times if record.kind == "sequence" else frames.load(record).times
 
 
-def _maps(
+def _maps_of(
     encoder: Encoder,
     fast: FastEncoder | None,
-    record: VideoRecord,
+    records: Sequence[VideoRecord],
     *,
     frames: FrameCache,
     features: FeatureCache | None,
-) -> Iterator[Tensor]:
-    """Chunks (n, F, h, w) of what the base makes of a video or sequence."""
+) -> Iterator[tuple[VideoRecord, Iterator[Tensor]]]:
+    """Videos or sequences as they are ready, each with the chunks (n, F, h, w) that the base makes of it."""
+    device = encoder.device
     if fast is None:
-        vectors = torch.from_numpy(load_sequence(record).features).to(encoder.device)
-        yield encoder.features(encoder.base.prepare(vectors))
+        for record in records:
+            vectors = torch.from_numpy(load_sequence(record).features).to(device)
+            yield record, iter([encoder.features(encoder.base.prepare(vectors))])
     elif features is not None:
-        yield from _pieces(features.load(record), encoder.device)
+        for record in frames.as_filled(records):
+            yield record, _pieces(features.load(record), device)
     else:
-        for chunk in _pieces(frames.load(record).frames, encoder.device):
-            yield fast.features(chunk.movedim(-1, 1))
+        pieces = (
+            (record, piece)
+            for record in frames.as_filled(records)
+            for piece in _pieces(frames.load(record).frames, device)
+        )
+        if device.type == "cuda":
+            pieces = ahead(pieces, depth=PIECES_AHEAD)
+        for record, group in groupby(pieces, key=itemgetter(0)):
+            moved = (piece.to(device, non_blocking=True) for _, piece in group)
+            yield record, (fast.features(chunk.movedim(-1, 1)) for chunk in moved)
 
 
 def _pieces(array: NDArray[Any], device: torch.device) -> Iterator[Tensor]:
-    """An array (N, ...) on the device, a piece (n, ...) at a time; a GPU need not wait for the copies."""
-    is_on_gpu = device.type == "cuda"
-    size = GPU_CHUNK_FRAMES if is_on_gpu else CHUNK_FRAMES
+    """An array (N, ...) in pieces (n, ...), for a GPU in memory from which it copies by itself."""
+    is_for_gpu = device.type == "cuda"
+    size = GPU_CHUNK_FRAMES if is_for_gpu else CHUNK_FRAMES
     for start in range(0, len(array), size):
-        chunk = torch.from_numpy(np.array(array[start : start + size]))
-        yield chunk.pin_memory().to(device, non_blocking=True) if is_on_gpu else chunk
+        piece = array[start : start + size]
+        if is_for_gpu:
+            kind = torch.from_numpy(np.empty(0, piece.dtype)).dtype
+            pinned = torch.empty(piece.shape, dtype=kind, pin_memory=True)
+            np.copyto(pinned.numpy(), piece)
+            yield pinned
+        else:
+            yield torch.from_numpy(np.array(piece))
