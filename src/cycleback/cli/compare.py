@@ -22,7 +22,7 @@ METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
 Methods = Annotated[
     str,
     typer.Option(
-        help="Rows, separated by commas: losses (tcc, tcn, sal, supervised, stochastic_tcc) joined by +, "
+        help="Rows, separated by commas: losses (tcc, tcn, order, sal, supervised, stochastic_tcc) joined by +, "
         "tcc-classification, tcc-mse. The rows imagenet, random and time are always there.",
         show_default=METHODS.replace(",", ", "),
     ),

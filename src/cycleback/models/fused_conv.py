@@ -88,7 +88,8 @@ def _forward(
     padding: tuple[int, ...],
     groups: int,
 ) -> Tensor:
-    if not input.is_cuda:
+    has_cudnn = input.is_cuda and torch.version.cuda is not None and torch.backends.cudnn.enabled
+    if not has_cudnn:
         summed = F.conv2d(input, weight, bias, stride, padding, NO_DILATION, groups)
         return F.relu(summed if other is None else summed + other)
     if other is None:
