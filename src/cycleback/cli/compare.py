@@ -22,8 +22,8 @@ METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
 Methods = Annotated[
     str,
     typer.Option(
-        help="Rows, separated by commas: losses (tcc, tcn, order, sal, supervised, stochastic_tcc) joined by +, "
-        "tcc-classification, tcc-mse. The rows imagenet, random and time are always there.",
+        help="Rows, separated by commas: losses (tcc, tcn, order, sal, supervised, stochastic_tcc) joined "
+        "by +, tcc-classification, tcc-mse. The rows imagenet, random and time are always there.",
         show_default=METHODS.replace(",", ", "),
     ),
 ]
