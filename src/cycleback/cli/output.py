@@ -19,7 +19,7 @@ HEADLINE = {
     "pce3": ("within\n3", "{:.0%}"),
     "phase_accuracy": ("phase\nacc.", "{:.0%}"),
     "precision5": ("prec.\n@5", "{:.0%}"),
-    "tau": ("\ntau", "{:.3f}"),
+    "tau": ("\ntau", "{:.2f}"),
     "cycle_rate": ("cycle\nrate", "{:.0%}"),
 }
 
