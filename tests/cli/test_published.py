@@ -82,7 +82,7 @@ def test_info_says_what_a_model_is(command, model: Path) -> None:
     assert NAME in command("info").out
     facts = json.loads(command("info", NAME, "--json").out)
     assert facts["folder"] == str(model) and facts["card"] == "none"
-    assert facts["losses"] == {"tcc": 1.0, "tcn": 1.0, "order": 0.3} and facts["updates"] == 4
+    assert facts["losses"] == {"tcc": 1.0, "tcn": 1.0} and facts["updates"] == 4
     assert sum(facts["videos"].values()) == 5
     (model / "README.md").write_text("# card")
     assert str(model / "README.md") in command("info", NAME).out

@@ -36,7 +36,7 @@ def test_the_report_has_every_row_and_number(made: tuple[Path, DemoReport]) -> N
     written = json.loads((made[0] / "report.json").read_text())
     assert set(written) == {"seconds", "loss", "rows"}
     assert list(written["rows"]) == ["trained", "time-only", "untrained", "frozen"]
-    assert written["loss"] == "tcc + tcn + 0.3 order"
+    assert written["loss"] == "tcc + tcn"
     assert all(set(row) >= KEYS for row in written["rows"].values())
     assert all(row["event_error_frames"] is not None for row in written["rows"].values())
 

@@ -121,7 +121,7 @@ class SupervisedSection:
 class LossSection:
     """A weighted sum, and the settings of its parts."""
 
-    weights: Mapping[str, float] = field(default_factory=lambda: {"tcc": 1.0, "tcn": 1.0, "order": 0.3})
+    weights: Mapping[str, float] = field(default_factory=lambda: {"tcc": 1.0, "tcn": 1.0})
     tcc: TCCSection = field(default_factory=TCCSection)
     stochastic: StochasticSection = field(default_factory=StochasticSection)
     tcn: TCNSection = field(default_factory=TCNSection)
