@@ -52,7 +52,14 @@ class _ConvRelu(torch.autograd.Function):
         padding: tuple[int, ...],
         groups: int,
     ) -> Tensor:
-        output = _forward(input, weight, bias, other, stride, padding, groups)
+        layout = (stride, padding, NO_DILATION, groups)
+        if not (input.is_cuda and torch.version.cuda is not None and torch.backends.cudnn.enabled):
+            summed = F.conv2d(input, weight, bias, *layout)
+            output = F.relu(summed if other is None else summed + other)
+        elif other is None:
+            output = torch.cudnn_convolution_relu(input, weight, bias, *layout)
+        else:
+            output = torch.cudnn_convolution_add_relu(input, weight, other, 1.0, bias, *layout)
         ctx.save_for_backward(input, weight, output)
         ctx.layout = (stride, padding, groups)
         return output
@@ -77,23 +84,3 @@ class _ConvRelu(torch.autograd.Function):
             wanted,
         )
         return (*gradients, passed if ctx.needs_input_grad[3] else None, None, None, None)
-
-
-def _forward(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    other: Tensor | None,
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    groups: int,
-) -> Tensor:
-    has_cudnn = input.is_cuda and torch.version.cuda is not None and torch.backends.cudnn.enabled
-    if not has_cudnn:
-        summed = F.conv2d(input, weight, bias, stride, padding, NO_DILATION, groups)
-        return F.relu(summed if other is None else summed + other)
-    if other is None:
-        return torch.cudnn_convolution_relu(input, weight, bias, stride, padding, NO_DILATION, groups)
-    return torch.cudnn_convolution_add_relu(
-        input, weight, other, 1.0, bias, stride, padding, NO_DILATION, groups
-    )
