@@ -203,14 +203,14 @@ def backwards_section(result: Mapping[str, Any]) -> list[str]:
         "",
         *backwards_table(result["runs"]),
         "",
-        made_on([result]),
+        made_on(result["runs"].values()),
         "",
     ]
 
 
-def backwards_table(runs: Mapping[str, Mapping[str, float]]) -> list[str]:
+def backwards_table(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """One row for each setting and loss of the runs `setting/loss/seed`, with the values of all seeds."""
-    groups: dict[str, list[Mapping[str, float]]] = {}
+    groups: dict[str, list[Mapping[str, Any]]] = {}
     for key, run in runs.items():
         groups.setdefault(key.rpartition("/")[0], []).append(run)
     rows = []

@@ -85,13 +85,15 @@ def test_the_figure_has_a_line_for_each_row_it_shows(benchmark: Benchmark) -> No
 
 
 def test_pairs_matched_backwards_are_shown_seed_by_seed(benchmark: Benchmark) -> None:
+    made = {"device": "a CPU", "torch": "2.0", "commit": "abc"}
     runs = {
-        f"8 videos/{loss}/{seed}": {"tau": tau + seed / 10, "backwards": share}
+        f"8 videos/{loss}/{seed}": {"tau": tau + seed / 10, "backwards": share, **made}
         for loss, tau, share in (("tcc", 0.1, 0.5), ("tcc+order", 0.8, 0.0))
         for seed in (0, 1)
     }
-    where = {"recipe": "golf", "updates": 9, "videos": 5, "device": "a CPU", "torch": "2.0", "commit": "abc"}
-    lines = benchmark("results_page").backwards_section({"runs": runs, **where})
+    asked = {"recipe": "golf", "updates": 9, "videos": 5}
+    lines = benchmark("results_page").backwards_section({"runs": runs, **asked})
+    assert "Made on a CPU with torch 2.0 at commit abc." in lines
     assert "| 8 videos | tcc | 0.10, 0.20 | 0.50, 0.50 |" in lines
     assert "| 8 videos | tcc+order | 0.80, 0.90 | 0.00, 0.00 |" in lines
     assert any("--seeds 0,1 --out results/backwards.json" in line for line in lines)

@@ -123,7 +123,7 @@ def test_videos_matched_backwards_are_told_at_the_end() -> None:
     turned = [*forwards, *({"backwards": 0.5} for _ in range(10)), {"held_out_cycle_rate": 0.9}]
     note = backwards_note(turned)
     assert note is not None and "50% of the pairs of videos are matched backwards" in note
-    assert "loss.weights.order=1" in note
+    assert "loss.weights.order=0.3" in note
     assert backwards_note([]) is None
 
 

@@ -22,7 +22,7 @@ def backwards_note(log: Sequence[Mapping[str, float]]) -> str | None:
     if not shares or fmean(shares) <= MOST_BACKWARDS:
         return None
     share = f"{fmean(shares):.0%} of the pairs of videos are matched backwards in time"
-    return f"note: {share}, which cycles cannot tell. Try more updates, or loss.weights.order=1"
+    return f"note: {share}, which cycles cannot tell. Try more updates, or loss.weights.order=0.3"
 
 
 def train(

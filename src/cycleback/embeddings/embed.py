@@ -114,7 +114,7 @@ def _maps_of(
     if fast is None:
         for record in records:
             vectors = torch.from_numpy(load_sequence(record).features).to(device)
-            yield record, iter([encoder.features(encoder.base.prepare(vectors))])
+            yield record, map(encoder.features, [encoder.base.prepare(vectors)])  # run where it is used
     elif features is not None:
         for record in frames.as_filled(records):
             yield record, _pieces(features.load(record), device)

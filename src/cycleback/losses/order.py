@@ -21,8 +21,8 @@ from cycleback.losses.inputs import (
     full_precision,
     without_autocast,
 )
-from cycleback.losses.masks import erase_padding, hide_padding, mean_of_real
-from cycleback.losses.similarity import Scaling, Similarity, ordered_pairs, scaled_similarity
+from cycleback.losses.masks import erase_padding, mean_of_real
+from cycleback.losses.similarity import Scaling, Similarity, ordered_pairs, soft_matches
 
 # Of the product of two variances of times. Matches that all point at one moment have none, and no order.
 VARIANCE_FLOOR = 1e-8
@@ -73,14 +73,14 @@ class OrderLoss(Loss):
             embeddings = erase_padding(full_precision(embeddings), mask)
             times = erase_padding(times.to(embeddings), mask)
             start, other = ordered_pairs(len(embeddings), device=embeddings.device)  # (P,), (P,)
-            logits = scaled_similarity(
+            alpha = soft_matches(
                 embeddings[start],
                 embeddings[other],
                 temperature=self.temperature,
                 scaling=self.scaling,
                 similarity=self.similarity,
+                v_mask=None if mask is None else mask[other],
             )  # (P, T, S)
-            alpha = hide_padding(logits, None if mask is None else mask[other]).softmax(dim=-1)
             matched = (alpha * times[other][:, None, :]).sum(dim=-1)  # (P, T)
             forward = correlation(times[start], matched, mask=None if mask is None else mask[start])  # (P,)
             return F.relu(-forward).mean()

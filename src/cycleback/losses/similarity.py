@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cycleback.losses.inputs import check_choice
+from cycleback.losses.masks import hide_padding
 
 Similarity = Literal["l2", "cosine"]
 Scaling = Literal["dimension", "none"]
@@ -52,6 +53,23 @@ def scaled_similarity(
     if similarity == "cosine":
         return F.normalize(u, dim=-1) @ F.normalize(v, dim=-1).mT / scale
     return -squared_distances(u, v) / scale
+
+
+def soft_matches(
+    u: Tensor,
+    v: Tensor,
+    *,
+    temperature: float = 0.1,
+    scaling: Scaling = "dimension",
+    similarity: Similarity = "l2",
+    v_mask: Tensor | None = None,
+) -> Tensor:
+    """The paper's alpha (..., T, S): the share of each row of `v` (..., S, D) in the match of each of `u`.
+
+    Rows of `v` that `v_mask` (..., S) hides have none. `u` is (..., T, D); options as in `scaled_similarity`.
+    """
+    logits = scaled_similarity(u, v, temperature=temperature, scaling=scaling, similarity=similarity)
+    return hide_padding(logits, v_mask).softmax(dim=-1)
 
 
 def ordered_pairs(num_videos: int, *, device: torch.device | str | None = None) -> tuple[Tensor, Tensor]:

@@ -38,7 +38,13 @@ from cycleback.losses.inputs import (
     without_autocast,
 )
 from cycleback.losses.masks import erase_padding, hide_padding, mean_of_real
-from cycleback.losses.similarity import Scaling, Similarity, ordered_pairs, scaled_similarity
+from cycleback.losses.similarity import (
+    Scaling,
+    Similarity,
+    ordered_pairs,
+    scaled_similarity,
+    soft_matches,
+)
 
 Kind = Literal["regression", "classification", "mse", "huber"]
 VarianceTerm = Literal["log_variance", "log_sigma"]
@@ -62,8 +68,9 @@ def soft_nearest_neighbors(
 
     Rows of `v` that `v_mask` (..., S) hides weigh nothing. Other options as in `scaled_similarity`.
     """
-    logits = scaled_similarity(u, v, temperature=temperature, scaling=scaling, similarity=similarity)
-    alpha = hide_padding(logits, v_mask).softmax(dim=-1)  # (..., T, S)
+    alpha = soft_matches(
+        u, v, temperature=temperature, scaling=scaling, similarity=similarity, v_mask=v_mask
+    )  # (..., T, S)
     return alpha @ v
 
 
