@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cycleback.data import Dataset, read_dataset
+from cycleback.errors import UserError
 from cycleback.evaluation import pair_taus
 from cycleback.files import write_text
 from cycleback.recipe import load_recipe
@@ -68,7 +69,10 @@ def main() -> None:
         )
     result |= asked
     runs: dict[str, dict[str, Any]] = result.setdefault("runs", {})
-    dataset = read_dataset(arguments.data)
+    try:
+        dataset = read_dataset(arguments.data)
+    except UserError as error:
+        raise SystemExit(f"error: {error}") from None
     for seed in map(int, arguments.seeds.split(",")):
         for setting, overrides in SETTINGS.items():
             for row in ROWS:

@@ -137,6 +137,7 @@ def test_only_what_trains_is_optimised() -> None:
             "loss.weights.tccc=1",
             "loss.weights has no loss 'tccc'; known: tcc, stochastic_tcc, tcn, order, sal, supervised",
         ),
+        ("loss.weights.order=-1", "loss.weights.order must not be negative, got -1"),
         ("loss.weights={tcc=0}", "loss.weights must have a positive weight, got {'tcc': 0.0}"),
         ("optimizer.batch_size=1", "optimizer.batch_size must be at least 2 (cycles need two videos), got 1"),
         ("optimizer.accumulate=0", "optimizer.accumulate must be at least 1, got 0"),

@@ -134,6 +134,9 @@ class LossSection:
             raise ValueError(
                 f"loss.weights has no loss {unknown[0]!r}; known: {', '.join(get_args(LossName))}"
             )
+        if negative := [name for name, weight in self.weights.items() if weight < 0]:
+            weight = self.weights[negative[0]]
+            raise ValueError(f"loss.weights.{negative[0]} must not be negative, got {weight:g}")
         if not any(weight > 0 for weight in self.weights.values()):
             raise ValueError(f"loss.weights must have a positive weight, got {dict(self.weights)}")
 
