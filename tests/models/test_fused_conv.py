@@ -53,6 +53,48 @@ def brick(relu: bool) -> ConvNorm:
     return made.eval().cuda()
 
 
+def first_layer() -> ConvNorm:
+    """A convolution over images, its weights trained and its statistics fixed."""
+    torch.manual_seed(0)
+    made = ConvNorm(3, 8, 7, stride=2, padding=3, activation=nn.ReLU())
+    made.norm.running_mean.uniform_(-1, 1)  # type: ignore[union-attr]
+    return made.eval()
+
+
+@pytest.mark.parametrize("size", [(20, 24), (21, 23)])
+def test_a_first_layer_runs_over_blocks_of_pixels(size: tuple[int, int]) -> None:
+    made, images = first_layer(), torch.rand(2, 3, *size)
+    assert made.can_take_blocks
+    expected, found = made(images), made._fused_relu(images)
+    assert found.shape == expected.shape
+    torch.testing.assert_close(found.float(), expected, rtol=0.01, atol=0.01)
+    for exact, rounded in zip(
+        torch.autograd.grad(expected.sum(), list(made.parameters())),
+        torch.autograd.grad(found.float().sum(), list(made.parameters())),
+        strict=True,
+    ):
+        assert rounded.sub(exact).norm() < 0.01 * exact.norm()
+
+
+@pytest.mark.parametrize(("inputs", "zeros", "stride"), [(4, 3, 2), (3, 2, 2), (3, None, 2), (3, 3, 1)])
+def test_other_layers_take_no_blocks(inputs: int, zeros: int | None, stride: int) -> None:
+    assert not ConvNorm(inputs, 8, 7, stride=stride, padding=zeros, activation=nn.ReLU()).can_take_blocks
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_on_a_gpu_a_first_layer_trains_over_blocks_as_without() -> None:
+    made, images = first_layer().cuda(), torch.rand(4, 3, 64, 48, device="cuda")
+    found = []
+    for is_half in (False, True):
+        with torch.autocast("cuda", torch.bfloat16, enabled=is_half):
+            output = made(images)
+        gradients = torch.autograd.grad(output.float().square().sum(), list(made.parameters()))
+        found.append([output.float(), *gradients])
+    for exact, rounded in zip(*found, strict=True):
+        assert rounded.sub(exact).norm() < 0.05 * exact.norm()
+
+
 @pytest.mark.gpu
 @needs_gpu
 @pytest.mark.parametrize("adds", [False, True])

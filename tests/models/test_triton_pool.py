@@ -2,6 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from cycleback.models.gpu_bricks import HalvingMaxPool
 from cycleback.models.triton_pool import halving_max_pool
 
 
@@ -17,3 +18,8 @@ def test_the_kernel_pools_like_torch(shape: tuple[int, ...]) -> None:
     found = halving_max_pool(grid)
     assert found is not None and found.is_contiguous(memory_format=torch.channels_last)
     torch.testing.assert_close(found, F.max_pool2d(grid, 3, 2, 1), rtol=0, atol=0)
+
+
+def test_pooling_is_trained_through() -> None:
+    grid = torch.randn(2, 16, 7, 8, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(HalvingMaxPool(), grid)

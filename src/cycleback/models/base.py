@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.models.fused_conv import conv_relu
+from cycleback.models.pixel_blocks import block_kernel, pixel_blocks, reach_of
 
 InputKind = Literal["images", "vectors"]
 
@@ -153,6 +154,7 @@ class ConvNorm(nn.Module):
         activation: nn.Module | None = None,
     ) -> None:
         super().__init__()
+        self.zeros = padding
         kind, zeros = (SameConv2d, 0) if padding is None else (nn.Conv2d, padding)
         sizes = (in_channels, out_channels, kernel)
         self.conv: nn.Conv2d = kind(*sizes, stride=stride, padding=zeros, groups=groups, bias=False)
@@ -178,17 +180,26 @@ class ConvNorm(nn.Module):
     def _can_fuse(self, input: Tensor) -> bool:
         """Whether convolution and Relu can be one operation: in half precision on a GPU, statistics fixed."""
         is_half = input.is_cuda and torch.is_autocast_enabled("cuda") and not torch.compiler.is_compiling()
-        return is_half and not self.norm.training and not isinstance(self.conv, SameConv2d)
+        return is_half and not self.norm.training and self.zeros is not None
+
+    @property
+    def can_take_blocks(self) -> bool:
+        """Whether it is a first layer, on images, that can run over blocks of 2 x 2 pixels."""
+        size, is_first = self.conv.kernel_size[0], (self.conv.in_channels, self.conv.stride[0]) == (3, 2)
+        return is_first and self.zeros == (size - 1) / 2 and isinstance(self.activation, nn.ReLU)
 
     def _fused_relu(self, input: Tensor, other: Tensor | None = None) -> Tensor:
         dtype, conv = torch.get_autocast_dtype("cuda"), self.conv
-        weight, bias = self.folded_weights()
+        (weight, bias), stride, zeros = self.folded_weights(), conv.stride, self.zeros or 0
+        if self.can_take_blocks and not input.requires_grad:
+            input = pixel_blocks(input, reach_of(conv.kernel_size[0], zeros), dtype=dtype)
+            weight, stride, zeros = block_kernel(weight, zeros=zeros), (1, 1), 0
         return conv_relu(
             input.to(dtype),
             weight.to(dtype).contiguous(memory_format=torch.channels_last),
             bias.to(dtype),
-            stride=conv.stride,
-            padding=conv.padding,  # type: ignore[arg-type]
+            stride=stride,
+            padding=(zeros, zeros),
             groups=conv.groups,
             other=None if other is None else other.to(dtype),
         )

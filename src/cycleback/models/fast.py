@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cycleback.models.base import Base, ConvNorm, SameConv2d, same_padding
+from cycleback.models.base import Base, ConvNorm, same_padding
 from cycleback.models.gpu_base import GpuBase
 
 Precision = Literal["float32", "bfloat16"]
@@ -41,7 +41,7 @@ class FusedConv(nn.Module):
         self.kernel, self.bias = kernel.detach(), bias.detach().to(dtype)  # (O, I / groups, k, k) and (O,)
         self.dtype, self.stride, self.groups = dtype, [conv.stride[0]] * 2, conv.groups
         self.size = conv.kernel_size[0]
-        self.zeros = None if isinstance(conv, SameConv2d) else int(conv.padding[0])
+        self.zeros = source.zeros
         self.activation = source.activation
         self.is_fused = (
             has_fused_convolution(self.kernel.device) and type(self.activation) in FUSED_ACTIVATIONS

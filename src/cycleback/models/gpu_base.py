@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cycleback.models.base import Base, ConvNorm, SameConv2d, same_padding
+from cycleback.models.base import Base, ConvNorm, same_padding
 from cycleback.models.fused_conv import conv_relu
-from cycleback.models.gpu_bricks import HalvingMaxPool, SpaceToDepthConv, rounded
+from cycleback.models.gpu_bricks import SpaceToDepthConv, rounded
 
 
 class GpuConv(nn.Module):
@@ -23,7 +23,7 @@ class GpuConv(nn.Module):
         self.weight = kernel.detach().to(dtype).contiguous(memory_format=torch.channels_last)
         self.bias, self.dtype, self.groups = bias.detach().to(dtype), dtype, conv.groups
         self.stride, self.size = (conv.stride[0],) * 2, conv.kernel_size[0]
-        self.zeros = None if isinstance(conv, SameConv2d) else int(conv.padding[0])
+        self.zeros = source.zeros
         self.activation = source.activation
 
     def forward(self, input: Tensor) -> Tensor:
@@ -80,14 +80,12 @@ class GpuBase(nn.Module):
         self.scale = (network.normalize(black + 1) - self.shift) / 255
         self.has_blocks = False
         for name, module in list(network.named_modules()):
-            if isinstance(module, ConvNorm) and _starts_with_blocks(module):
+            if isinstance(module, ConvNorm) and module.can_take_blocks:
                 _replace(network, name, self._first_layer(module, dtype))
                 self.has_blocks = True
             elif isinstance(module, ConvNorm):
                 exact = any(name == part or name.startswith(f"{part}.") for part in base.float32_parts)
                 _replace(network, name, GpuConv(module, dtype=torch.float32 if exact else dtype))
-            elif isinstance(module, nn.MaxPool2d) and _is_halving(module):
-                _replace(network, name, HalvingMaxPool())
         self.network, self.channels, self.stride = network, network.channels, network.stride
 
     @torch.no_grad()
@@ -110,22 +108,11 @@ class GpuBase(nn.Module):
         return SpaceToDepthConv(
             kernel.detach(),
             bias.detach(),
-            zeros=int(module.conv.padding[0]),
+            zeros=module.zeros or 0,
             scale=self.scale.flatten(),
             shift=self.shift.flatten(),
             dtype=dtype,
         )
-
-
-def _starts_with_blocks(module: ConvNorm) -> bool:
-    """Whether it is a first layer that can run over blocks of 2 x 2 pixels."""
-    conv = module.conv
-    is_first = (conv.in_channels, conv.stride[0]) == (3, 2) and isinstance(module.activation, nn.ReLU)
-    return is_first and not isinstance(conv, SameConv2d)
-
-
-def _is_halving(pool: nn.MaxPool2d) -> bool:
-    return (pool.kernel_size, pool.stride, pool.padding) == (3, 2, 1)
 
 
 def _replace(network: nn.Module, name: str, part: nn.Module) -> None:

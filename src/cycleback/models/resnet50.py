@@ -15,6 +15,7 @@ from typing import Any, Self, get_args
 from torch import Tensor, nn
 
 from cycleback.models.base import Base, ConvNorm
+from cycleback.models.gpu_bricks import HalvingMaxPool
 from cycleback.models.preprocessing import Preprocess
 from cycleback.models.resnet50_weights import CONVENTIONS, Convention, Strides, WeightsSource, find_source
 from cycleback.models.tensor_file import read_tensors, require_shapes
@@ -90,7 +91,7 @@ class ResNet50(Base):
         self.preprocess = Preprocess(self.preprocessing)
         self.network = nn.Sequential()
         self.network.add_module("conv1", _conv(3, 64, 7, stride=2, convention=convention))
-        self.network.add_module("maxpool", nn.MaxPool2d(3, stride=2, padding=1))
+        self.network.add_module("maxpool", HalvingMaxPool())
         self.channels, self.stride = 64, 4
         for number, (channels, blocks, stride) in enumerate(STAGES[:last_stage], start=1):
             kept = last_block + 1 if number == last_stage else blocks
