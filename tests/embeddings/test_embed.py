@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,17 +43,27 @@ def test_a_whole_video_equals_its_clips_one_by_one(
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_a_gpu_embeds_many_videos_as_a_cpu_does(
-    record: VideoRecord, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cycleback.embeddings.embed.GPU_CHUNK_FRAMES", 32)  # several pieces of each
-    records = [replace(record, name=name) for name in "abcde"]
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_gpu_embeds_many_videos_as_a_cpu_does(encoder: Encoder, tmp_path: Path, is_kept: bool) -> None:
+    cv2 = pytest.importorskip("cv2")
+    records = []
+    for number, length in enumerate(
+        (70, 3, 300, 120, 1)
+    ):  # passes end within videos, and videos within passes
+        folder = tmp_path / f"video{number}"
+        folder.mkdir()
+        pixels = np.random.default_rng(number).integers(0, 256, (length, 32, 32, 3), dtype=np.uint8)
+        for index, image in enumerate(pixels):
+            cv2.imwrite(str(folder / f"{index}.png"), image)
+        records.append(VideoRecord(name=folder.name, path=folder, kind="frames"))
     cache = FrameCache(tmp_path / "cache", size=(32, 32))
     expected = embed_records(encoder, records, frames=cache)
-    found = embed_records(encoder.cuda(), records, frames=cache, precision="float32")
-    assert list(found) == list("abcde")
+    encoder = encoder.cuda()
+    features = FeatureCache(cache, encoder.base, device=encoder.device) if is_kept else None
+    found = embed_records(encoder, records, frames=cache, features=features, precision="float32")
+    assert list(found) == [record.name for record in records]
     for name in found:
-        np.testing.assert_allclose(found[name], expected[name], atol=1e-3)
+        np.testing.assert_allclose(found[name], expected[name], atol=0.05 if is_kept else 1e-3)
 
 
 def test_cached_features_give_the_same_embeddings(

@@ -18,8 +18,9 @@ from torch import Tensor
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings import EmbeddingSet
-from cycleback.embeddings.embed import CHUNK_FRAMES, embed_maps
+from cycleback.embeddings.embed import embed_maps
 from cycleback.embeddings.features import FeatureCache
+from cycleback.embeddings.passes import CHUNK_FRAMES
 from cycleback.evaluation.perturbations import BACKGROUND, perturb
 from cycleback.models import Encoder
 from cycleback.training.videos import presentation_times

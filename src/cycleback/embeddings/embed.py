@@ -1,9 +1,9 @@
 """From videos and an encoder to an EmbeddingSet, in memory that does not grow with the video."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,13 +13,13 @@ from torch import Tensor
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings.ahead import ahead
 from cycleback.embeddings.features import FeatureCache
+from cycleback.embeddings.passes import Pass, shared_passes, single_passes
 from cycleback.embeddings.store import EmbeddingSet
 from cycleback.errors import DataError
 from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerprint
 
-CHUNK_FRAMES = 64
-GPU_CHUNK_FRAMES = 256
-PIECES_AHEAD = 3  # read from the cache while a GPU works on the last ones
+PASSES_AHEAD = 3  # read from the cache while a GPU works on the last ones
+VIDEOS_BEHIND = 2  # whose embeddings are fetched while it works on the next ones
 Progress = Callable[[int, int], None]
 """Called with (frames done, frames in all, as far as is known yet)."""
 
@@ -52,8 +52,11 @@ def embed_records(
     fast = FastEncoder(encoder, precision=precision) if encoder.input_kind == "images" else None
     embedder = encoder.embedder if fast is None else fast.embedder
     arrays: dict[str, NDArray[np.float32]] = {}
-    for record, maps in _maps_of(encoder, fast, records, frames=frames, features=features):
-        arrays[record.name] = embed_maps(embedder, maps, device=encoder.device)
+    for record, embeddings in _fetched(
+        (record, _embedded(embedder, maps, encoder.device))
+        for record, maps in _maps_of(encoder, fast, records, frames=frames, features=features)
+    ):
+        arrays[record.name] = standardized(embeddings) if embedder.standardize else embeddings
         if progress is not None:
             done = sum(len(array) for array in arrays.values())
             progress(done, done * len(records) // len(arrays))
@@ -70,13 +73,44 @@ def embed_records(
     )
 
 
-@torch.inference_mode()
 def embed_maps(embedder: Embedder, maps: Iterator[Tensor], *, device: torch.device) -> NDArray[np.float32]:
     """Embeddings (N, D) of one video from chunks (n, F, h, w) of its feature maps."""
+    embeddings: NDArray[np.float32] = _embedded(embedder, maps, device).cpu().numpy()
+    return standardized(embeddings) if embedder.standardize else embeddings
+
+
+@torch.inference_mode()
+def _embedded(embedder: Embedder, maps: Iterator[Tensor], device: torch.device) -> Tensor:
+    """Embeddings (N, D) on their device, which may still be at work on them."""
     moved = (chunk.to(device, non_blocking=True) for chunk in maps)
     chunks = embedder.embed_stream(chunk if embedder.takes_half else chunk.float() for chunk in moved)
-    embeddings = torch.cat([chunk.float() for chunk in chunks]).cpu().numpy()  # waits for a GPU only here
-    return standardized(embeddings) if embedder.standardize else embeddings
+    return torch.cat([chunk.float() for chunk in chunks])
+
+
+def _fetched(
+    videos: Iterable[tuple[VideoRecord, Tensor]],
+) -> Iterator[tuple[VideoRecord, NDArray[np.float32]]]:
+    """Embeddings (N, D) in host memory; a GPU goes on with the next videos while they come."""
+    waiting: deque[tuple[VideoRecord, Tensor, torch.cuda.Event | None]] = deque()
+    for record, embeddings in videos:
+        host, event = embeddings, None
+        if embeddings.is_cuda:
+            host = torch.empty(embeddings.shape, pin_memory=True).copy_(embeddings, non_blocking=True)
+            event = torch.cuda.current_stream(embeddings.device).record_event()
+        waiting.append((record, host, event))
+        if event is None or len(waiting) > VIDEOS_BEHIND:
+            yield _arrived(*waiting.popleft())
+    while waiting:
+        yield _arrived(*waiting.popleft())
+
+
+def _arrived(
+    record: VideoRecord, host: Tensor, event: torch.cuda.Event | None
+) -> tuple[VideoRecord, NDArray[np.float32]]:
+    if event is None:
+        return record, host.numpy()
+    event.synchronize()
+    return record, host.numpy().copy()  # the memory a GPU writes to is scarce
 
 
 def standardized(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -115,32 +149,24 @@ def _maps_of(
         for record in records:
             vectors = torch.from_numpy(load_sequence(record).features).to(device)
             yield record, map(encoder.features, [encoder.base.prepare(vectors)])  # run where it is used
-    elif features is not None:
-        for record in frames.as_filled(records):
-            yield record, _pieces(features.load(record), device)
-    else:
-        pieces = (
-            (record, piece)
-            for record in frames.as_filled(records)
-            for piece in _pieces(frames.load(record).frames, device)
-        )
-        if device.type == "cuda":
-            pieces = ahead(pieces, depth=PIECES_AHEAD)
-        for record, group in groupby(pieces, key=itemgetter(0)):
-            moved = (piece.to(device, non_blocking=True) for _, piece in group)
-            yield record, (fast.features(chunk.movedim(-1, 1)) for chunk in moved)
+        return
+    videos = (
+        (record, frames.load(record).frames if features is None else features.load(record))
+        for record in frames.as_filled(records)
+    )
+    is_on_gpu = device.type == "cuda"
+    passes = ahead(shared_passes(videos), depth=PASSES_AHEAD) if is_on_gpu else single_passes(videos)
+    parts = _parts(passes, fast.features if features is None else None, device)
+    for record, group in groupby(parts, key=itemgetter(0)):
+        yield record, map(itemgetter(1), group)
 
 
-def _pieces(array: NDArray[Any], device: torch.device) -> Iterator[Tensor]:
-    """An array (N, ...) in pieces (n, ...), for a GPU in memory from which it copies by itself."""
-    is_for_gpu = device.type == "cuda"
-    size = GPU_CHUNK_FRAMES if is_for_gpu else CHUNK_FRAMES
-    for start in range(0, len(array), size):
-        piece = array[start : start + size]
-        if is_for_gpu:
-            kind = torch.from_numpy(np.empty(0, piece.dtype)).dtype
-            pinned = torch.empty(piece.shape, dtype=kind, pin_memory=True)
-            np.copyto(pinned.numpy(), piece)
-            yield pinned
-        else:
-            yield torch.from_numpy(np.array(piece))
+def _parts(
+    passes: Iterable[Pass], base: Callable[[Tensor], Tensor] | None, device: torch.device
+) -> Iterator[tuple[VideoRecord, Tensor]]:
+    """Feature maps (n, F, h, w) by video, of passes of frames (n, H, W, 3), or of maps that are there."""
+    for array, shares in passes:
+        moved = array.to(device, non_blocking=True)
+        maps = moved if base is None else base(moved.movedim(-1, 1))
+        parts = torch.split(maps, [share.frames for share in shares])
+        yield from zip((share.record for share in shares), parts, strict=True)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord
+from cycleback.embeddings.passes import CHUNK_FRAMES
 from cycleback.errors import DataError
 from cycleback.models import Base, base_fingerprint, fast_inference
 
-CHUNK_FRAMES = 64
 OnFrames = Callable[[int], None]
 
 
