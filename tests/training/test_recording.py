@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from cycleback.losses import LossParts
 from cycleback.training import Arithmetic, Trainer, read_log
+from cycleback.training.recording import Recording
 from training.tiny import make_batches
 
 pytestmark = [
@@ -61,3 +63,24 @@ def test_an_update_is_launched_without_waiting_for_the_device(trainer) -> None:
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert launched.report().step == 7
+
+
+def test_a_recording_keeps_what_it_reads() -> None:
+    weight = torch.nn.Parameter(torch.ones(1000, device=CUDA))
+
+    def recorded() -> Recording:
+        factor, input = torch.full((1000,), 2.0, device=CUDA), torch.ones(1000, device=CUDA)
+
+        def compute(generator: torch.Generator) -> tuple[torch.Tensor, LossParts]:
+            value = (weight * factor * input).sum()
+            value.backward()
+            return value.detach(), LossParts(value.detach(), {})
+
+        return Recording(compute, [input], [weight])
+
+    found = recorded()
+    waste = [
+        torch.full((1000,), torch.nan, device=CUDA) for _ in range(100)
+    ]  # where `factor` was, if it is gone
+    _, loss = found.replay([torch.ones(1000, device=CUDA)], seed=0)
+    assert len(waste) == 100 and float(loss.total) == 2000

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from cycleback.models.triton_relu import relu_gradient
+
 NO_DILATION, NO_ZEROS = (1, 1), (0, 0)
 
 
@@ -68,9 +70,13 @@ class _ConvRelu(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         input, weight, output = ctx.saved_tensors
         stride, padding, groups = ctx.layout
-        passed = torch.ops.aten.threshold_backward(gradient, output, 0)  # (N, O, h, w)
         wanted = list(ctx.needs_input_grad[:3])
-        gradients = torch.ops.aten.convolution_backward(
+        found = relu_gradient(gradient, output) if wanted[2] else None
+        if found is None:
+            passed, of_bias = torch.ops.aten.threshold_backward(gradient, output, 0), None
+        else:
+            passed, of_bias = found  # (N, O, h, w) and (O,)
+        of_input, of_weight, summed = torch.ops.aten.convolution_backward(
             passed,
             input,
             weight,
@@ -81,6 +87,8 @@ class _ConvRelu(torch.autograd.Function):
             False,
             NO_ZEROS,
             groups,
-            wanted,
+            [*wanted[:2], wanted[2] and of_bias is None],
         )
-        return (*gradients, passed if ctx.needs_input_grad[3] else None, None, None, None)
+        of_bias = summed if of_bias is None else of_bias
+        of_other = passed if ctx.needs_input_grad[3] else None
+        return of_input, of_weight, of_bias, of_other, None, None, None
