@@ -6,7 +6,7 @@ from typing import Any
 
 BASES = {
     "resnet50": "ResNet-50, fine-tuned from ImageNet weights",
-    "resnet50-long": "ResNet-50, fine-tuned four times as long",
+    "resnet50-long": "ResNet-50, fine-tuned four times as long, eight videos a batch",
     "vggm": "VGG-M, from scratch",
     "lite0": "EfficientNet-Lite0, frozen",
     "lite0-tuned": "EfficientNet-Lite0, fine-tuned from there",

@@ -13,7 +13,7 @@ from torch import Tensor
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings.ahead import ahead
 from cycleback.embeddings.features import FeatureCache
-from cycleback.embeddings.passes import Pass, shared_passes, single_passes
+from cycleback.embeddings.passes import Pass, Video, shared_passes, single_passes
 from cycleback.embeddings.store import EmbeddingSet
 from cycleback.errors import DataError
 from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerprint
@@ -52,15 +52,15 @@ def embed_records(
     fast = FastEncoder(encoder, precision=precision) if encoder.input_kind == "images" else None
     embedder = encoder.embedder if fast is None else fast.embedder
     arrays: dict[str, NDArray[np.float32]] = {}
+    times: dict[str, NDArray[np.float64]] = {}
     for record, embeddings in _fetched(
         (record, _embedded(embedder, maps, encoder.device))
-        for record, maps in _maps_of(encoder, fast, records, frames=frames, features=features)
+        for record, maps in _maps_of(encoder, fast, records, frames=frames, features=features, times=times)
     ):
         arrays[record.name] = standardized(embeddings) if embedder.standardize else embeddings
         if progress is not None:
             done = sum(len(array) for array in arrays.values())
             progress(done, done * len(records) // len(arrays))
-    times = {record.name: _times(record, frames) for record in records}
     return EmbeddingSet.from_arrays(
         {record.name: arrays[record.name] for record in records},
         times=times,
@@ -130,11 +130,6 @@ def _check_kinds(encoder: Encoder, records: Sequence[VideoRecord]) -> None:
             raise DataError(f"{record.name}: this encoder was made for {expected}, not for {got}")
 
 
-def _times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
-    """Seconds (N,) of the frames of a video or sequence."""
-    return load_sequence(record).times if record.kind == "sequence" else frames.load(record).times
-
-
 def _maps_of(
     encoder: Encoder,
     fast: FastEncoder | None,
@@ -142,23 +137,39 @@ def _maps_of(
     *,
     frames: FrameCache,
     features: FeatureCache | None,
+    times: dict[str, NDArray[np.float64]],
 ) -> Iterator[tuple[VideoRecord, Iterator[Tensor]]]:
-    """Videos or sequences as they are ready, each with the chunks (n, F, h, w) that the base makes of it."""
+    """Videos or sequences as they are ready, each with the chunks (n, F, h, w) that the base makes of it.
+
+    Seconds (N,) of their frames are put into `times`.
+    """
     device = encoder.device
     if fast is None:
         for record in records:
-            vectors = torch.from_numpy(load_sequence(record).features).to(device)
+            sequence = load_sequence(record)
+            times[record.name] = sequence.times
+            vectors = torch.from_numpy(sequence.features).to(device)
             yield record, map(encoder.features, [encoder.base.prepare(vectors)])  # run where it is used
         return
-    videos = (
-        (record, frames.load(record).frames if features is None else features.load(record))
-        for record in frames.as_filled(records)
-    )
+    videos = _opened(records, frames, features, times)
     is_on_gpu = device.type == "cuda"
     passes = ahead(shared_passes(videos), depth=PASSES_AHEAD) if is_on_gpu else single_passes(videos)
     parts = _parts(passes, fast.features if features is None else None, device)
     for record, group in groupby(parts, key=itemgetter(0)):
         yield record, map(itemgetter(1), group)
+
+
+def _opened(
+    records: Sequence[VideoRecord],
+    frames: FrameCache,
+    features: FeatureCache | None,
+    times: dict[str, NDArray[np.float64]],
+) -> Iterator[Video]:
+    """Videos as they are decoded, with their frames, or feature maps where they are kept."""
+    for record in frames.as_filled(records):
+        cached = frames.load(record)
+        times[record.name] = cached.times
+        yield record, cached.frames if features is None else features.load(record)
 
 
 def _parts(

@@ -134,7 +134,7 @@ def _digest_tensors(digest: "hashlib._Hash", tensors: dict[str, Tensor]) -> None
     for name, tensor in sorted(tensors.items()):
         if not name.endswith("num_batches_tracked"):  # counts updates, changes no output
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(_on_cpu(tensor).reshape(-1).view(torch.uint8).numpy().tobytes())
+            digest.update(_on_cpu(tensor).reshape(-1).view(torch.uint8).numpy().data)
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from cycleback.models.conv_embedder import ConvEmbedder
 from cycleback.models.embedder import ContextEmbedder
 from cycleback.models.fused_conv import conv_relu
 from cycleback.models.gpu_bricks import rounded
-from cycleback.models.temporal_conv import STACKED_FRAMES, TemporalConv
+from cycleback.models.temporal_conv import STACKED_FRAMES, TemporalConv, stacked_kernel
 
 
 class FastEmbedder(ContextEmbedder):
@@ -33,14 +33,14 @@ class FastEmbedder(ContextEmbedder):
         folded = [_folded(conv, norm) for conv, norm in zip(source.convs, source.norms, strict=True)]
         first, bias = folded[0]
         self._reduce = _folded_reducer(source.reduce, dtype)
-        self._taps = _channels_last(torch.cat(first.weight.unbind(2)), dtype)  # (3 O, I, 3, 3)
+        self._taps = _channels_last(torch.cat(first.unbind(2)), dtype)  # (3 O, I, 3, 3)
         self._bias = F.pad(bias, (len(bias), len(bias))).to(dtype)  # (3 O,), of the frame itself alone
         self._layers = [
             (
-                _channels_last(conv.stacked_weight(self.context_frames), dtype),
+                _channels_last(stacked_kernel(kernel, self.context_frames), dtype),
                 bias.repeat(self.context_frames).to(dtype),
             )
-            for conv, bias in folded[1:]
+            for kernel, bias in folded[1:]
         ]
         linears = [cast(nn.Linear, fc) for fc in source.fcs]
         self._fcs = [(fc.weight.detach().to(dtype), fc.bias.detach().to(dtype)) for fc in linears]
@@ -159,14 +159,11 @@ def _channels_last(weight: Tensor, dtype: torch.dtype) -> Tensor:
     return weight.detach().to(dtype).contiguous(memory_format=torch.channels_last)
 
 
-def _folded(conv: nn.Module, norm: nn.Module) -> tuple[TemporalConv, Tensor]:
-    """A convolution with the factor of the BatchNorm after it, and the bias (O,) of both."""
+def _folded(conv: nn.Module, norm: nn.Module) -> tuple[Tensor, Tensor]:
+    """The kernel (O, I, 3, 3, 3) of a convolution with the BatchNorm after it, and the bias (O,) of both."""
     conv = cast(TemporalConv, conv)
     scale, shift = _affine(norm, conv.bias)
-    folded = TemporalConv(conv.weight.shape[1], conv.weight.shape[0]).to(conv.weight.device)
-    with torch.no_grad():
-        folded.weight.copy_(conv.weight * scale[:, None, None, None, None])
-    return folded, (conv.bias * scale + shift).detach()
+    return (conv.weight * scale[:, None, None, None, None]).detach(), (conv.bias * scale + shift).detach()
 
 
 def _folded_reducer(reduce: nn.Module, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:

@@ -50,16 +50,10 @@ class TemporalConv(nn.Module):
         num_frames = len(clips)
         stacked = clips.transpose(0, 1).flatten(1, 2)  # (M, C * I, h, w)
         stacked = stacked.contiguous(memory_format=torch.channels_last)
-        output = F.conv2d(stacked, self.stacked_weight(num_frames), self.bias.repeat(num_frames), padding=1)
+        output = F.conv2d(
+            stacked, stacked_kernel(self.weight, num_frames), self.bias.repeat(num_frames), padding=1
+        )
         return torch.unflatten(output, 1, (num_frames, -1)).transpose(0, 1)
-
-    def stacked_weight(self, num_frames: int) -> Tensor:
-        """The kernel (C * O, C * I, 3, 3) of `by_stacking`: block (p, q) is how frame q acts on frame p."""
-        slices = self.weight.unbind(2)
-        nothing = torch.zeros_like(slices[CENTER])
-        frames = range(num_frames)
-        blocks = [[slices[q - p + CENTER] if abs(q - p) <= 1 else nothing for q in frames] for p in frames]
-        return torch.cat([torch.cat(row, dim=1) for row in blocks])
 
     def by_conv3d(self, clips: Tensor) -> Tensor:
         """`forward` as one 3-D convolution: for long clips on a GPU."""
@@ -91,3 +85,15 @@ class TemporalConv(nn.Module):
             sums[position] = sums[position] + after[position]
             sums[position + 1] = sums[position + 1] + before[position]
         return torch.stack(sums)
+
+
+def stacked_kernel(weight: Tensor, num_frames: int) -> Tensor:
+    """A kernel (O, I, 3, 3, 3) over C frames side by side: (C * O, C * I, 3, 3).
+
+    Block (p, q) is how frame q acts on frame p.
+    """
+    slices = weight.unbind(2)
+    nothing = torch.zeros_like(slices[CENTER])
+    frames = range(num_frames)
+    blocks = [[slices[q - p + CENTER] if abs(q - p) <= 1 else nothing for q in frames] for p in frames]
+    return torch.cat([torch.cat(row, dim=1) for row in blocks])
