@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -207,6 +208,18 @@ def test_a_video_that_vanishes_before_it_is_decoded_is_named(videos: Path, tmp_p
         path.unlink()
     with pytest.raises(UserError, match=r"v\d\.mp4"):
         cycleback.train(dataset, tmp_path / "run", recipe=SCRATCH, cache=tmp_path / "cache")
+
+
+def test_broken_videos_leave_no_run_behind(videos: Path, tmp_path: Path) -> None:
+    folder, run = tmp_path / "videos", tmp_path / "run"
+    shutil.copytree(videos, folder)
+    for path in folder.glob("*.mp4"):
+        path.write_bytes(b"no video")
+    with pytest.raises(UserError, match=r"pouring_\d+\.mp4"):
+        cycleback.train(folder, run, recipe=SCRATCH, cache=tmp_path / "cache")
+    assert not run.exists()
+    shutil.copytree(videos, folder, dirs_exist_ok=True)
+    assert cycleback.train(folder, run, recipe=SCRATCH, cache=tmp_path / "cache").step == 3
 
 
 def test_a_run_killed_while_it_began_is_gone_on_with(videos: Path, cache: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
@@ -50,6 +51,14 @@ def open_run(output: Path, recipe: Recipe, *, dataset: Dataset, resume: bool) ->
         _write(output / RECIPE_FILE, recipe_toml(recipe))
         _write(output / VIDEOS_FILE, json.dumps(split, indent=1))
     return recipe
+
+
+def abandon_run(output: Path) -> None:
+    """Take back what `open_run` made, of a run that cannot begin."""
+    for name in (RECIPE_FILE, VIDEOS_FILE):
+        (output / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        output.rmdir()
 
 
 def _write(path: Path, text: str) -> None:

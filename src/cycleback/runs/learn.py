@@ -9,11 +9,12 @@ import torch
 
 from cycleback.data import Dataset, FrameCache, read_dataset
 from cycleback.embeddings.embed import Progress
+from cycleback.errors import UserError
 from cycleback.losses import CombinedLoss
 from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer
 from cycleback.runs.encode import choose_device
-from cycleback.runs.folder import open_run, run_records
+from cycleback.runs.folder import abandon_run, open_run, run_records
 from cycleback.runs.published import find_run
 from cycleback.training import (
     Arithmetic,
@@ -63,10 +64,14 @@ def train(
         watcher = watcher if processes.is_first else Watcher()
         with processes.first_alone():  # it makes the folder and decodes; the others then find all there
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
-            recipe = open_run(
-                output, recipe or Recipe(), dataset=dataset, resume=resume or not processes.is_first
-            )
-            job = _prepare(output, recipe, dataset, cache=cache, watcher=watcher, device=processes.device)
+            is_there = resume or not processes.is_first
+            recipe = open_run(output, recipe or Recipe(), dataset=dataset, resume=is_there)
+            try:
+                job = _prepare(output, recipe, dataset, cache=cache, watcher=watcher, device=processes.device)
+            except UserError:
+                if not is_there:
+                    abandon_run(output)
+                raise
         state = _learn(output, recipe, job, processes=processes, on_step=watcher.on_step)
         del job
     return state
