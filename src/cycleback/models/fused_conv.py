@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cycleback.models.triton_relu import relu_gradient
+from cycleback.models.grid_passes import relu_gradient
 
 NO_DILATION, NO_ZEROS = (1, 1), (0, 0)
 

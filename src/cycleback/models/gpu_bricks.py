@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.models.fused_conv import conv_relu
+from cycleback.models.grid_passes import halving_max_pool
 from cycleback.models.pixel_blocks import block_kernel, pixel_blocks, reach_of
-from cycleback.models.triton_pool import halving_max_pool
 
 ROUND_COUNT = 32  # images of a pass, so that there are few shapes: for a new one, cuDNN plans each layer anew
 
