@@ -8,6 +8,7 @@ import pytest
 
 from cycleback.errors import DataError, OutputExistsError
 from cycleback.synth import ANOMALIES, EVENTS, SynthVideo, render_video, video_seed, write_dataset
+from cycleback.synth.worker import Job, run_job
 
 Written = tuple[Path, list[SynthVideo]]
 
@@ -87,6 +88,17 @@ def test_processes_and_number_of_videos_change_nothing(written: Written, tmp_pat
     for name in ("pouring_000.mp4", "pouring_001.mp4"):
         assert (tmp_path / "two" / name).read_bytes() == (folder / name).read_bytes()
     assert not (tmp_path / "two" / "anomalies.csv").exists()
+
+
+def test_memory_left_by_others_changes_nothing(tmp_path: Path) -> None:
+    generator, found = np.random.default_rng(0), set()
+    for number in range(5):
+        waste = [generator.integers(1, 256, size, dtype=np.uint8) for size in range(1000, 300_000, 5000)]
+        del waste  # not zero for whoever gets it next, such as x264
+        path = tmp_path / f"{number}.mp4"
+        run_job(Job(str(path), video_seed(0, 5), "hard", size=112, fps=30.0, anomaly=None))
+        found.add(path.read_bytes())
+    assert len(found) == 1
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:

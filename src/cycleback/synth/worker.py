@@ -39,7 +39,8 @@ class Job:
 def run_job(job: Job) -> Truth:
     """Render one video, write it, and return the truth about it."""
     take = plan_take(job.seed, level=job.level, fps=job.fps, anomaly=job.anomaly)
-    write_video(job.path, take_frames(take, size=job.size), fps=job.fps, audio=take_audio(take))
+    frames = take_frames(take, size=job.size)
+    write_video(job.path, frames, fps=job.fps, audio=take_audio(take), repeatable=True)
     return take.truth()
 
 

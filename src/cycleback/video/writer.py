@@ -35,6 +35,7 @@ def write_video(
     fps: float,
     audio: Audio | None = None,
     crf: int = 20,
+    repeatable: bool = False,
     overwrite: bool = False,
 ) -> Path:
     """Write `frames` as H.264 with `audio` as AAC, and return the path.
@@ -47,6 +48,8 @@ def write_video(
         fps: Frames a second. 29.97 and its kin become the exact 30000/1001.
         audio: Sound starting with the first frame; cut, or padded with silence, to the video's length.
         crf: Quality, 51 (worst) to 1 (best); 0 is lossless, which browsers do not play.
+        repeatable: The same frames give the same bytes, a quarter more of them. x264 plans B-frames with
+            memory that no one wrote, where a row has not a multiple of eight blocks, so it goes without.
         overwrite: Replace an existing file.
     """
     target = _checked_target(Path(path), overwrite=overwrite)
@@ -59,7 +62,8 @@ def write_video(
         raise VideoError(f"{target}: no frames to write; nothing was written")
     images = _even_images(chain([first], iterator), shape=np.shape(first))
     with _atomic(target) as container:
-        _encode(container, images, target=target, rate=rate, audio=audio, crf=crf)
+        options = {"crf": str(crf), **({"bf": "0"} if repeatable else {})}
+        _encode(container, images, target=target, rate=rate, audio=audio, options=options)
     return target
 
 
@@ -142,13 +146,13 @@ def _encode(
     target: Path,
     rate: Fraction,
     audio: Audio | None,
-    crf: int,
+    options: dict[str, str],
 ) -> None:
     """Encode `images` (H, W, 3) one at a time, with the sound of each moment beside its picture."""
     av = load_av("writing video")
     first = next(images)
     with _av_errors(target):
-        stream = _add_video_stream(container, first.shape, rate=rate, crf=crf)
+        stream = _add_video_stream(container, first.shape, rate=rate, options=options)
         sound = None if audio is None else SoundTrack(container, audio)
     reformatter = av.video.reformatter.VideoReformatter()
     for number, image in enumerate(chain([first], images)):
@@ -163,10 +167,12 @@ def _encode(
         container.close()
 
 
-def _add_video_stream(container: Any, shape: tuple[int, ...], *, rate: Fraction, crf: int) -> Any:
+def _add_video_stream(
+    container: Any, shape: tuple[int, ...], *, rate: Fraction, options: dict[str, str]
+) -> Any:
     """An H.264 stream for images of `shape` (H, W, 3), tagged BT.709."""
     # veryfast against medium: 2.5 times faster, files no larger at the same crf, 0.4 dB less
-    stream = container.add_stream("libx264", rate=rate, options={"crf": str(crf), "preset": "veryfast"})
+    stream = container.add_stream("libx264", rate=rate, options={"preset": "veryfast", **options})
     stream.height, stream.width = shape[:2]
     stream.pix_fmt = "yuv420p"
     stream.time_base = 1 / rate
