@@ -47,9 +47,8 @@ def test_a_whole_video_equals_its_clips_one_by_one(
 def test_a_gpu_embeds_many_videos_as_a_cpu_does(encoder: Encoder, tmp_path: Path, is_kept: bool) -> None:
     cv2 = pytest.importorskip("cv2")
     records = []
-    for number, length in enumerate(
-        (70, 3, 300, 120, 1)
-    ):  # passes end within videos, and videos within passes
+    lengths = (70, 3, 300, 120, 1)  # passes end within videos, and videos within passes
+    for number, length in enumerate(lengths):
         folder = tmp_path / f"video{number}"
         folder.mkdir()
         pixels = np.random.default_rng(number).integers(0, 256, (length, 32, 32, 3), dtype=np.uint8)

@@ -70,25 +70,19 @@ class _ConvRelu(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         input, weight, output = ctx.saved_tensors
         stride, padding, groups = ctx.layout
-        wanted = list(ctx.needs_input_grad[:3])
-        found = relu_gradient(gradient, output) if wanted[2] else None
-        if found is None:
-            passed, of_bias = torch.ops.aten.threshold_backward(gradient, output, 0), None
-        else:
-            passed, of_bias = found  # (N, O, h, w) and (O,)
-        of_input, of_weight, summed = torch.ops.aten.convolution_backward(
+        passed, of_bias = relu_gradient(gradient, output)  # (N, O, h, w) and (O,)
+        of_input, of_weight, _ = torch.ops.aten.convolution_backward(
             passed,
             input,
             weight,
-            [len(weight)],
+            None,
             stride,
             padding,
             NO_DILATION,
             False,
             NO_ZEROS,
             groups,
-            [*wanted[:2], wanted[2] and of_bias is None],
+            [*ctx.needs_input_grad[:2], False],
         )
-        of_bias = summed if of_bias is None else of_bias
         of_other = passed if ctx.needs_input_grad[3] else None
         return of_input, of_weight, of_bias, of_other, None, None, None

@@ -7,7 +7,6 @@ Shapes: N images, H W pixels, O channels out, F channels, k kernel size, h w gri
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cycleback.models.fused_conv import conv_relu
@@ -61,10 +60,8 @@ class SpaceToDepthConv(nn.Module):
 
 
 class HalvingMaxPool(nn.Module):
-    """`nn.MaxPool2d(3, stride=2, padding=1)`, where nothing before it trains by a kernel of our own."""
+    """`nn.MaxPool2d(3, stride=2, padding=1)`."""
 
     def forward(self, grid: Tensor) -> Tensor:
         """Grid (N, F, H, W) to (N, F, h, w) with h = ceil(H / 2), w = ceil(W / 2)."""
-        is_trained = grid.requires_grad and torch.is_grad_enabled()
-        pooled = None if is_trained or torch.compiler.is_compiling() else halving_max_pool(grid)
-        return F.max_pool2d(grid, 3, 2, 1) if pooled is None else pooled
+        return halving_max_pool(grid)

@@ -1,4 +1,4 @@
-"""What torch does with a grid in several passes, in one: kernels for a GPU.
+"""What torch does with a grid in several passes, in one: kernels for a GPU, and torch's own way elsewhere.
 
 Shapes: N images, O channels, H W grid, h w half of it.
 """
@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 PLACES = 32  # of a row of the pooled grid, to one program
@@ -14,13 +15,16 @@ ROWS, COLUMNS = 64, 128  # places and channels of a gradient that a program look
 STEPS = 4  # how often it does so
 
 
-def halving_max_pool(grid: Tensor) -> Tensor | None:
-    """The largest of 3 x 3 places around every second one, (N, O, H, W) to (N, O, h, w); None: it cannot."""
-    channels = grid.shape[1]
+def halving_max_pool(grid: Tensor) -> Tensor:
+    """The largest of 3 x 3 places around every second one, (N, O, H, W) to (N, O, h, w).
+
+    Where the grid is trained through, torch notes where each maximum was.
+    """
+    channels, is_trained = grid.shape[1], grid.requires_grad and torch.is_grad_enabled()
     is_fit = channels & (channels - 1) == 0 and grid.numel() < 2**31  # places are counted in 32 bits
-    kernels = _kernels() if is_fit and _is_ours(grid) else None
+    kernels = _kernels() if is_fit and not is_trained and _is_ours(grid) else None
     if kernels is None:
-        return None
+        return F.max_pool2d(grid, 3, 2, 1)
     with torch.cuda.device(grid.device):
         return run_pool(kernels, grid)
 
@@ -36,8 +40,8 @@ def run_pool(kernels: Any, grid: Tensor) -> Tensor:
     return pooled
 
 
-def relu_gradient(gradient: Tensor, output: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The gradient (N, O, H, W) where `output` is above 0, and its sum (O,) over places; None: it cannot.
+def relu_gradient(gradient: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient (N, O, H, W) where `output` is above 0, and its sum (O,) over places.
 
     Args:
         gradient: of the output.
@@ -46,7 +50,8 @@ def relu_gradient(gradient: Tensor, output: Tensor) -> tuple[Tensor, Tensor] | N
     is_fit = gradient.shape == output.shape and gradient.dtype == output.dtype
     kernels = _kernels() if is_fit and _is_ours(gradient) and _is_ours(output) else None
     if kernels is None:
-        return None
+        passed = torch.ops.aten.threshold_backward(gradient, output, 0)
+        return passed, passed.sum(dim=(0, 2, 3))
     with torch.cuda.device(gradient.device):
         return run_cut(kernels, gradient, output)
 
@@ -64,7 +69,9 @@ def run_cut(kernels: Any, gradient: Tensor, output: Tensor) -> tuple[Tensor, Ten
 
 
 def _is_ours(grid: Tensor) -> bool:
-    return grid.is_cuda and grid.is_contiguous(memory_format=torch.channels_last)
+    """Whether a kernel can run on it."""
+    is_laid_out = grid.is_contiguous(memory_format=torch.channels_last)
+    return grid.is_cuda and is_laid_out and not torch.compiler.is_compiling()
 
 
 @cache

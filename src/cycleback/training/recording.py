@@ -28,10 +28,8 @@ class Recording:
     """
 
     def __init__(self, compute: Compute, inputs: Sequence[Tensor], weights: Sequence[nn.Parameter]) -> None:
-        self._inputs, self._compute = (
-            list(inputs),
-            compute,
-        )  # what it reads must live as long as the recording
+        self._inputs = list(inputs)
+        self._compute = compute  # what it reads must live as long as the recording
         self._weights = [weight for weight in weights if weight.requires_grad]
         self._generator = torch.Generator(self._inputs[0].device)
         self._graph = torch.cuda.CUDAGraph()

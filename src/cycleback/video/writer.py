@@ -49,7 +49,7 @@ def write_video(
         fps: Frames a second. 29.97 and its kin become the exact 30000/1001.
         audio: Sound starting with the first frame; cut, or padded with silence, to the video's length.
         crf: Quality, 51 (worst) to 1 (best); 0 is lossless, which browsers do not play.
-        repeatable: The same frames give the same bytes, on every processor; large frames take longer.
+        repeatable: The same frames give the same bytes, whatever ran before; large frames take longer.
         overwrite: Replace an existing file.
     """
     target = _checked_target(Path(path), overwrite=overwrite)
