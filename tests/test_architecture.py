@@ -1,59 +1,50 @@
-"""The import table of docs/architecture.md, enforced: an import may only point down."""
+"""The import table of docs/architecture.md, enforced. Each test reports all offenders at once."""
 
 import ast
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "cycleback"
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
-# module or package -> what it may import from cycleback
-ALLOWED = {
+# module or package -> what it may import from cycleback, besides BOTTOM
+BOTTOM = {"errors", "files", "prefetch", "progress", "provenance"}
+ALLOWED: dict[str, set[str]] = {
     "errors": set(),
-    "files": {"errors"},
-    "config": {"errors"},
-    "video": {"errors"},
-    "synth": {"video", "errors"},
-    "losses": {"errors"},
-    "alignment": {"errors"},
-    "models": {"errors"},
-    "data": {"video", "errors"},
-    "embeddings": {"models", "data", "alignment", "errors"},
-    "evaluation": {"embeddings", "data", "alignment", "errors"},
-    "training": {"embeddings", "models", "data", "losses", "alignment", "errors"},
-    "applications": {"embeddings", "data", "alignment", "video", "errors"},
-    "recipe": {
-        "applications",
-        "evaluation",
-        "training",
-        "embeddings",
-        "models",
-        "data",
-        "losses",
-        "config",
-        "errors",
-    },
+    "files": set(),
+    "prefetch": set(),
+    "progress": {"training"},  # for type checkers only
+    "provenance": set(),
+    "config": set(),
+    "losses": set(),
+    "alignment": set(),
+    "annotations": set(),
+    "video": set(),
+    "models": set(),
+    "synth": {"video"},
+    "data": {"annotations", "video"},
+    "prepare": {"data", "video"},
+    "embeddings": {"models", "data", "alignment"},
+    "evaluation": {"embeddings", "data", "alignment"},
+    "search": {"embeddings", "models", "data", "alignment", "video"},
+    "training": {"embeddings", "models", "data", "losses", "alignment"},
+    "applications": {"embeddings", "data", "alignment", "annotations", "video"},
+    "recipe": {"training", "embeddings", "models", "data", "losses", "config"},
 }
-for part in ("applications", "data", "embeddings", "evaluation", "models", "recipe", "training"):
-    ALLOWED[part] = {*ALLOWED[part], "files"}
-ALLOWED["annotations"] = {"files", "errors"}
-ALLOWED["applications"] |= {"annotations"}
-ALLOWED["prepare"] = {"files", "data", "video", "errors"}
-ALLOWED["selection"] = {"data", "errors"}
-ALLOWED["search"] = {"embeddings", "models", "alignment", "data", "video", "files", "errors"}
-ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "selection"}
-ALLOWED["comparison"] = set(ALLOWED)
-ALLOWED["demo"] = set(ALLOWED)
+ALLOWED["selection"] = {"data"}
+ALLOWED["runs"] = {"selection", *ALLOWED["recipe"], "recipe", "applications", "evaluation", "video"}
+ALLOWED["comparison"] = {*ALLOWED["runs"], "runs", "synth", "alignment"}
+ALLOWED["demo"] = {*ALLOWED["comparison"], "comparison"}
 ALLOWED["cli"] = set(ALLOWED)
 ARRAYS_ONLY = {"losses": {"torch", "math"}, "alignment": {"numpy", "numba"}}
 LAZY = {"av", "cv2", "numba", "matplotlib", "sklearn", "PIL"}
+MAX_FILE_LINES = 600  # an alarm, not a target: look whether the file still holds one idea
+MAX_FUNCTION_LINES = 60
 
 
 def part_of(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0].removesuffix(".py")
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imports(path: Path, *, top_level: bool = False) -> set[str]:
@@ -64,48 +55,54 @@ def imports(path: Path, *, top_level: bool = False) -> set[str]:
     return names | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
 
 
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+def top_packages(path: Path, *, top_level: bool = False) -> set[str]:
+    return {name.split(".")[0] for name in imports(path, top_level=top_level)}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_down(path: Path) -> None:
-    part = part_of(path)
-    used = {name.split(".")[1] for name in imports(path) if name.startswith("cycleback.")}
-    assert used - {part} <= ALLOWED[part]
+def test_imports_point_down() -> None:
+    offenders = {}
+    for path in FILES:
+        used = {name.split(".")[1] for name in imports(path) if name.startswith("cycleback.")}
+        allowed = ALLOWED[part_of(path)] | {part_of(path)} | (BOTTOM if part_of(path) != "errors" else set())
+        if wrong := used - allowed:
+            offenders[str(path.relative_to(PACKAGE))] = wrong
+    assert not offenders
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_optional_packages_are_imported_where_they_are_used(path: Path) -> None:
-    assert not {name.split(".")[0] for name in imports(path, top_level=True)} & LAZY
+def test_optional_packages_are_imported_where_they_are_used() -> None:
+    wrong = {str(path): found for path in FILES if (found := top_packages(path, top_level=True) & LAZY)}
+    assert not wrong
 
 
-@pytest.mark.parametrize("part", sorted(ARRAYS_ONLY))
-def test_the_core_sees_arrays_only(part: str) -> None:
-    for path in (PACKAGE / part).rglob("*.py"):
-        outside = (
-            {name.split(".")[0] for name in imports(path)} - set(sys.stdlib_module_names) - {"cycleback"}
-        )
-        assert outside <= ARRAYS_ONLY[part], path
+def test_losses_and_alignment_see_arrays_only() -> None:
+    wrong = {}
+    for part, allowed in ARRAYS_ONLY.items():
+        for path in (PACKAGE / part).rglob("*.py"):
+            if outside := top_packages(path) - set(sys.stdlib_module_names) - {"cycleback"} - allowed:
+                wrong[str(path)] = outside
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_files_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 300
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
-            length = node.end_lineno - first.lineno + 1
-            assert length <= 60, f"{node.name} has {length} lines"
+def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+    return (node.end_lineno or 0) - first.lineno + 1
+
+
+def test_no_file_or_function_grows_unseen() -> None:
+    long = []
+    for path in FILES:
+        text = path.read_text("utf-8")
+        if (lines := len(text.splitlines())) > MAX_FILE_LINES:
+            long.append(f"{path.name}: {lines} lines")
+        functions = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef))
+        long += [f"{path.name}:{n.name}" for n in functions if body_lines(n) > MAX_FUNCTION_LINES]
+    assert not long
 
 
 def modules_after(statement: str) -> set[str]:
     code = f"{statement}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
-    return set(
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.split()
-    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
 
 
 def test_the_command_line_starts_without_torch() -> None:

@@ -1,4 +1,4 @@
-"""Errors a user can fix: each message says what is wrong, what was expected and what to do.
+"""Errors a user can fix. Each message says what is wrong, what was expected and what to do.
 
 UserError
 ├── VideoError              a file cannot be read, or written, as video or sound
@@ -15,6 +15,7 @@ ValueError and TypeError, with a traceback.
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 
@@ -60,9 +61,21 @@ class DamagedVideoWarning(UserWarning):
 
 
 def one_of(choices: Iterable[str]) -> str:
-    """What was expected, in words: `a, b or c`."""
+    """Join choices for a message: `a, b or c`."""
     *others, last = choices
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str:
+    """A sentence for a name that does not exist: the closest known name, or all of them.
+
+    Args:
+        prefix: printed before each known name, such as the section of a key.
+    """
+    names = list(known)
+    if close := get_close_matches(name, names, n=1):
+        return f"Did you mean {prefix + close[0]!r}?"
+    return f"Known: {', '.join(prefix + item for item in names)}." if names else "There are none."
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

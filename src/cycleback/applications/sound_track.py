@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.errors import VideoError
-from cycleback.files import check_output, whole_file
+from cycleback.files import atomic_file, check_output
 from cycleback.video import Audio, VideoInfo, frame_times, iter_frames, probe, write_video
 from cycleback.video.backend import load_av
 from cycleback.video.soundtrack import SoundTrack
@@ -30,7 +30,7 @@ def write_with_sound(output: Path | str, video: Path | str, audio: Audio, *, ove
     output, video = Path(output), Path(video)
     check_output(output, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
     info = probe(video)
-    with whole_file(output, overwrite=overwrite) as draft:
+    with atomic_file(output, overwrite=overwrite) as draft:
         if output.suffix.lower() == ".wav":
             _write_wav(draft, audio)
         elif not _copy_pictures(draft, info, audio):

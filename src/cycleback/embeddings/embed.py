@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
-from cycleback.embeddings.ahead import ahead
 from cycleback.embeddings.features import FeatureCache
 from cycleback.embeddings.passes import Pass, Video, shared_passes, single_passes
 from cycleback.embeddings.store import EmbeddingSet
 from cycleback.errors import DataError
 from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerprint
+from cycleback.prefetch import prefetch
 
 PASSES_AHEAD = 3  # read from the cache while a GPU works on the last ones
 VIDEOS_BEHIND = 2  # whose embeddings are fetched while it works on the next ones
@@ -153,7 +153,7 @@ def _maps_of(
         return
     videos = _opened(records, frames, features, times)
     is_on_gpu = device.type == "cuda"
-    passes = ahead(shared_passes(videos), depth=PASSES_AHEAD) if is_on_gpu else single_passes(videos)
+    passes = prefetch(shared_passes(videos), depth=PASSES_AHEAD) if is_on_gpu else single_passes(videos)
     parts = _parts(passes, fast.features if features is None else None, device)
     for record, group in groupby(parts, key=itemgetter(0)):
         yield record, map(itemgetter(1), group)

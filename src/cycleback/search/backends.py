@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cycleback.errors import UserError, one_of, require
-from cycleback.files import whole_file
+from cycleback.files import atomic_file
 from cycleback.search.corpus import Corpus, Floats, Rows, blocks
 from cycleback.search.hits import Backend
 from cycleback.search.index import SearchIndex
@@ -46,7 +46,7 @@ class FaissBackend:
         self._faiss: Any = require("faiss", extra="search", purpose="the faiss backend")
         path = index.folder / f"faiss-{index.manifest.key}"
         if not path.exists():
-            with whole_file(path, overwrite=True) as draft:
+            with atomic_file(path, overwrite=True) as draft:
                 built = _built_faiss(self._faiss, index.corpus)
                 self._faiss.write_index(built, str(draft))
         self._rows: Any = self._faiss.read_index(str(path), self._faiss.IO_FLAG_MMAP)

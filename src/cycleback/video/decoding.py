@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cycleback.errors import VideoError
+from cycleback.prefetch import prefetch
 from cycleback.video.backend import load_av
 from cycleback.video.index import PacketCount, Promise, promised_frames, readable_packets, warn_if_damaged
-from cycleback.video.prefetch import prefetch
 from cycleback.video.source import VideoSource, open_video
 
 FRAMES_AHEAD = 8  # decoded frames that wait for the caller: decoding and scaling then overlap
@@ -44,7 +44,7 @@ def decode_in_order(path: Path) -> Iterator[tuple[VideoSource, Any, float]]:
     last_s = -1.0
     with open_video(path) as source:
         progress = Progress.of(source)
-        for item in prefetch(_decode(source, progress), ahead=FRAMES_AHEAD):
+        for item in prefetch(_decode(source, progress), depth=FRAMES_AHEAD):
             last_s = item[2]
             yield item
     kept = progress.frames

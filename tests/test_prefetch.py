@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from cycleback.embeddings.ahead import ahead
+from cycleback.prefetch import prefetch
 
 
 def test_items_come_in_order() -> None:
-    assert list(ahead(iter(range(50)), depth=3)) == list(range(50))
-    assert list(ahead([], depth=1)) == []
+    assert list(prefetch(iter(range(50)), depth=3)) == list(range(50))
+    assert list(prefetch([], depth=1)) == []
 
 
 def test_the_next_items_are_made_while_the_last_is_used() -> None:
@@ -20,7 +20,7 @@ def test_the_next_items_are_made_while_the_last_is_used() -> None:
             made.append(number)
             yield number
 
-    found = ahead(items(), depth=2)
+    found = prefetch(items(), depth=2)
     assert next(found) == 0
     deadline = time.monotonic() + 5
     while len(made) < 4 and time.monotonic() < deadline:  # two that are ready, one that waits for a place
@@ -34,7 +34,7 @@ def test_an_error_comes_where_its_item_would_have() -> None:
         yield 1
         raise OSError("the disk is gone")
 
-    found = ahead(items(), depth=4)
+    found = prefetch(items(), depth=4)
     assert next(found) == 1
     with pytest.raises(OSError, match="the disk is gone"):
         next(found)
@@ -50,7 +50,7 @@ def test_stopping_early_ends_the_thread_and_closes_the_items() -> None:
             closed.set()
 
     before = threading.active_count()
-    found = ahead(items(), depth=1)
+    found = prefetch(items(), depth=1)
     next(found)
     found.close()
     assert closed.is_set() and threading.active_count() == before
