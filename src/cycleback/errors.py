@@ -14,8 +14,10 @@ The command line prints a UserError as one line and exits with code 2. Mistakes 
 ValueError and TypeError, with a traceback.
 """
 
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
@@ -60,6 +62,10 @@ class DamagedVideoWarning(UserWarning):
     """Part of a video could not be decoded; the message says which part was kept."""
 
 
+class SlowPathWarning(RuntimeWarning):
+    """A compiled kernel could not be built; the message names it and says why."""
+
+
 def one_of(choices: Iterable[str]) -> str:
     """Join choices for a message: `a, b or c`."""
     *others, last = choices
@@ -86,3 +92,18 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         package = module.partition(".")[0]
         message = f"{purpose} needs {package}: pip install 'cycleback[{extra}]'"
         raise MissingDependencyError(message) from error
+
+
+@cache
+def warn_slow_path(kernel: str, reason: str) -> None:
+    """Warn once per process that a kernel could not be built and that a slower path is used.
+
+    Do not call it where an optional package is simply not installed: that is no failure.
+
+    Args:
+        kernel: what failed, in words, such as "the Triton kernel for max-pooling".
+        reason: the text of the error; its first line is shown.
+    """
+    first_line = (reason.strip().splitlines() or ["no reason given"])[0]
+    message = f"{kernel} is unavailable ({first_line}). The slower path is used; results are the same."
+    warnings.warn(message, SlowPathWarning, stacklevel=3)
