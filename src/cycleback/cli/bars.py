@@ -1,29 +1,88 @@
-"""Progress bars on stderr, so that stdout stays clean for results and `--json`."""
+"""Progress of long work on stderr: bars in a terminal, a line every ten seconds anywhere else.
 
+Stdout stays clean for results and `--json`.
+"""
+
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from cycleback.progress import Counter
+from cycleback.progress import Progress as Callbacks
 
 if TYPE_CHECKING:
     from cycleback.training import StepReport
 
+LINE_SECONDS = 10.0  # between two lines of one task where there is no terminal
+UPDATES_PER_NOTE = 5  # the cycle rate beside the bar costs time: compute it every few updates
+MAX_BACKWARD_SHARE = 0.05  # of the pairs of videos, before it is shown
 
-SHOWN_BACKWARDS = 0.05  # of the pairs of videos, before it is shown
-EVERY = 5  # updates between looks at the numbers beside the bar
+
+@dataclass
+class Task:
+    """One kind of work: how much is done, and when it started and was last printed."""
+
+    description: str
+    started: float
+    printed: float
+    first: int = 0
+    bar: TaskID | None = None
+    has_lines: bool = False  # whether lines were printed that a last one must complete
+
+
+@dataclass
+class Display:
+    """Shows the progress of several tasks, as bars or as lines."""
+
+    console: Console
+    now: Callable[[], float] = time.monotonic
+    bars: Progress | None = None
+    tasks: list[Task] = field(default_factory=list)
+
+    def start(self, description: str, done: int, total: int) -> Task:
+        """Add a task; nothing is shown before the first one starts."""
+        task = Task(description, started=self.now(), printed=self.now(), first=done)
+        if self.bars is not None:
+            self.bars.start()
+            task.bar = self.bars.add_task(description, total=total, note="")
+        self.tasks.append(task)
+        return task
+
+    def move(self, task: Task, done: int, total: int, note: str = "") -> None:
+        """Show that `done` of `total` items of a task are finished."""
+        if self.bars is not None and task.bar is not None:
+            self.bars.update(task.bar, description=task.description, completed=done, total=total, note=note)
+        elif self.now() - task.printed >= LINE_SECONDS or (done >= total and task.has_lines):
+            task.printed, task.has_lines = self.now(), done < total
+            self.console.print(self._line(task, done, total, note), highlight=False, soft_wrap=True)
+
+    def _line(self, task: Task, done: int, total: int, note: str) -> str:
+        rate = (done - task.first) / max(self.now() - task.started, 1e-9)
+        left = f", {_duration((total - done) / rate)} left" if rate > 0 else ""
+        speed = f"{rate:.1f}/s" if rate >= 1 or rate == 0 else f"{1 / rate:.1f} s each"
+        return f"{task.description}: {done} of {total}, {speed}{left}" + (f", {note}" if note else "")
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 @contextmanager
-def progress_bars() -> Iterator[Progress]:
-    """A stack of bars with time left; nothing is printed until the first one moves."""
+def progress_bars() -> Iterator[Display]:
+    """Show progress while the block runs."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Display(console)
+        return
     columns = (
         TextColumn("{task.description:<18}"),
         BarColumn(bar_width=20),
@@ -31,42 +90,62 @@ def progress_bars() -> Iterator[Progress]:
         TimeRemainingColumn(elapsed_when_finished=True),
         TextColumn("{task.fields[note]}"),
     )
-    bars = Progress(*columns, console=Console(stderr=True))
+    bars = Progress(*columns, console=console)
     try:
-        yield bars
+        yield Display(console, bars=bars)
     finally:
         if bars.live.is_started:
             bars.stop()
 
 
-def counter(bars: Progress, description: str) -> Callable[[int, int], None]:
-    """A callback (done, total) that moves a bar of its own, made when it is first called."""
-    tasks: list[int] = []
+def counter(display: Display, description: str) -> Counter:
+    """A callback (done, total) that moves a task of its own, added at the first call."""
+    tasks: list[Task] = []
 
     def move(done: int, total: int) -> None:
         if not tasks:
-            bars.start()
-            tasks.append(bars.add_task(description, total=total, note=""))
-        bars.update(tasks[0], completed=done, total=total)  # type: ignore[arg-type]
+            tasks.append(display.start(description, done, total))
+        display.move(tasks[0], done, total)
 
     return move
 
 
-def training_bar(bars: Progress, num_updates: int) -> Callable[["StepReport"], None]:
-    """A callback for every update: loss, cycle rate and pairs matched backwards, smoothed, beside the bar."""
-    tasks: list[int] = []
+def training_bar(
+    display: Display, num_updates: int, description: str = "learning"
+) -> "Callable[[StepReport], None]":
+    """A callback for every update: smoothed loss, cycle rate and share of backward matches beside the bar."""
+    tasks: list[Task] = []
     smooth: dict[str, float] = {}
 
     def move(report: "StepReport") -> None:
         if not tasks:
-            bars.start()
-            tasks.append(bars.add_task("learning", total=num_updates, note=""))
-        if report.step % EVERY == 0 or not smooth:
-            found = {"loss": report.loss, "cycles": report.cycle_rate, "backwards": report.backwards}
-            for name, value in found.items():
+            tasks.append(display.start(description, report.step - 1, num_updates))
+        if report.step % UPDATES_PER_NOTE == 0 or not smooth:
+            values = {"loss": report.loss, "cycles": report.cycle_rate, "backwards": report.backwards}
+            for name, value in values.items():
                 smooth[name] = value if name not in smooth else 0.8 * smooth[name] + 0.2 * value
-        turned = f", {smooth['backwards']:.0%} backwards" if smooth["backwards"] > SHOWN_BACKWARDS else ""
-        note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back{turned}"
-        bars.update(tasks[0], completed=report.step, note=note)  # type: ignore[arg-type]
+        backwards = smooth["backwards"]
+        warning = f", {backwards:.0%} backwards" if backwards > MAX_BACKWARD_SHARE else ""
+        note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back{warning}"
+        display.move(tasks[0], report.step, num_updates, note)
 
     return move
+
+
+def progress_callbacks(display: Display) -> Callbacks:
+    """Callbacks for training, comparing and the demo, each shown as a task of its own."""
+    stages: list[Task] = []
+
+    def on_stage(done: int, total: int, name: str) -> None:
+        if not stages:
+            stages.append(display.start("methods", done, total))
+        display.move(stages[0], done, total, f"{done + 1} of {total}: {name}" if done < total else name)
+
+    return Callbacks(
+        on_stage=on_stage,
+        on_render=counter(display, "rendering videos"),
+        on_frames=counter(display, "decoding videos"),
+        on_features=counter(display, "computing features"),
+        on_report=counter(display, "writing report"),
+        on_training=lambda name, total: training_bar(display, total, f"learning {name}".strip()),
+    )

@@ -2,21 +2,17 @@
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.bars import counter, progress_bars, training_bar
+from cycleback.cli.bars import Display, progress_bars, progress_callbacks
 from cycleback.cli.options import Device, Json, Protocol, Seed
 from cycleback.cli.output import print_json, print_next, print_reports
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from cycleback.comparison import Stages
-    from cycleback.training import StepReport
 
 METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
 Methods = Annotated[
@@ -95,38 +91,13 @@ def compare(
     print_next(f"open {output / 'report.html'} in a browser", f"cycleback {next_step}")
 
 
-def _stages(bars: "Progress") -> "Stages":
+def _stages(display: Display) -> "Stages":
     from cycleback.comparison import Stages
 
+    callbacks = progress_callbacks(display)
     return Stages(
-        on_method=_method_bar(bars),
-        on_frames=counter(bars, "decoding videos"),
-        on_features=counter(bars, "computing features"),
-        learning=lambda method, total: _learning_bar(bars, method, total),
+        on_method=callbacks.on_stage,
+        on_frames=callbacks.on_frames,
+        on_features=callbacks.on_features,
+        learning=callbacks.on_training,
     )
-
-
-def _method_bar(bars: "Progress") -> Callable[[int, int, str], None]:
-    """A bar over all rows that says which one is being made."""
-    move = counter(bars, "methods")
-
-    def tell(done: int, total: int, name: str) -> None:
-        move(done, total)
-        note = f"{done + 1} of {total}: {name}" if done < total else name
-        bars.update(bars.tasks[0].id, note=note)
-
-    return tell
-
-
-def _learning_bar(bars: "Progress", method: str, total: int) -> "Callable[[StepReport], None]":
-    """The training bar with the name of the method."""
-    move, named = training_bar(bars, total), False
-
-    def tell(report: "StepReport") -> None:
-        nonlocal named
-        move(report)
-        if not named:
-            bars.update(bars.task_ids[-1], description=f"learning {method}")
-            named = True
-
-    return tell
