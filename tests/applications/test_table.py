@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from cycleback.alignment import align
-from cycleback.applications import alignment_rows, write_table
+from cycleback.applications import alignment_rows
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, UserError
+from cycleback.files import write_table
 
 
 @pytest.fixture

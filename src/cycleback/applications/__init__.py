@@ -9,7 +9,7 @@
     visualisation of the embedding        the package `cycleback.applications.plots`
 
     beyond the paper                      here
-    a table of frames                     `alignment_rows` -> `write_table`
+    a table of frames                     `alignment_rows` -> `cycleback.files.write_table`
     progress and reward                   `progress` -> `ProgressSignal`, `goal_of` -> `Goal.reward`
     an action that is still running       `Follower.push` -> `Position`
 
@@ -30,7 +30,7 @@ _HOMES = {
     "sound": ("TransferredSound", "transfer_sound"),
     "sound_track": ("write_with_sound",),
     "sync": ("write_synced",),
-    "table": ("alignment_rows", "write_table"),
+    "table": ("alignment_rows",),
     "typical": ("Typical", "fit_typical"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -61,7 +61,6 @@ __all__ = [
     "transfer_sound",
     "write_edits",
     "write_synced",
-    "write_table",
     "write_with_sound",
 ]
 
@@ -76,7 +75,7 @@ if TYPE_CHECKING:
     from cycleback.applications.sound import TransferredSound, transfer_sound
     from cycleback.applications.sound_track import write_with_sound
     from cycleback.applications.sync import write_synced
-    from cycleback.applications.table import alignment_rows, write_table
+    from cycleback.applications.table import alignment_rows
     from cycleback.applications.typical import Typical, fit_typical
 
 

@@ -16,8 +16,7 @@ from cycleback.applications.ffmpeg_script import ffmpeg_script
 from cycleback.applications.pace import Pace
 from cycleback.applications.segments import Segment, fit_segments
 from cycleback.applications.sync import shown_in_turns
-from cycleback.applications.table import write_table
-from cycleback.files import check_output, write_text
+from cycleback.files import check_output, write_table, write_text
 
 EDIT_SUFFIXES = (".csv", ".edl", ".sh")
 

@@ -51,10 +51,8 @@ def align(
 
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
     """
-    from cycleback.applications import write_table
     from cycleback.applications.plots import FORMATS
-    from cycleback.applications.table import TABLE_SUFFIXES
-    from cycleback.files import check_output
+    from cycleback.files import TABLE_SUFFIXES, check_output, write_table
 
     check_choice("alignment method", method, METHODS)
     if output is not None:

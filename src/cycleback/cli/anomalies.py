@@ -38,9 +38,8 @@ def anomalies(
 
     Example: cycleback anomalies new/ --good good/ --run runs/pouring --picture odd.png
     """
-    from cycleback.applications import anomaly_rows, fit_typical, write_table
-    from cycleback.applications.table import TABLE_SUFFIXES
-    from cycleback.files import check_output, write_bytes
+    from cycleback.applications import anomaly_rows, fit_typical
+    from cycleback.files import TABLE_SUFFIXES, check_output, write_bytes, write_table
 
     check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     if picture is not None:

@@ -37,11 +37,10 @@ def progress(
 
     Example: cycleback progress takes/ --reference takes/a.mp4 --goal takes/ --run runs/pouring
     """
-    from cycleback.applications import goal_of, progress_rows, write_table
+    from cycleback.applications import goal_of, progress_rows
     from cycleback.applications import progress as measure
     from cycleback.applications.curve_pictures import progress_picture
-    from cycleback.applications.table import TABLE_SUFFIXES
-    from cycleback.files import check_output, write_bytes
+    from cycleback.files import TABLE_SUFFIXES, check_output, write_bytes, write_table
 
     check_choice("alignment method", method, METHODS)
     check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
