@@ -29,19 +29,27 @@ def test_labels_come_back_as_they_were_written(
 
 
 def test_frames_count_where_both_columns_are_there(tmp_path: Path) -> None:
-    (tmp_path / "l.csv").write_text("video,seconds,frame,event\na,0.5,15,x\n")
-    assert read_labels(tmp_path / "l.csv")[0].value == 15
+    (tmp_path / "l.csv").write_text("video,seconds,frame,event\na,0:05,15,x\nb,0.5,,x\n")
+    first, second = read_labels(tmp_path / "l.csv")
+    assert (first.value, first.unit) == (15, "frame")
+    assert (second.value, second.unit) == (0.5, "seconds")
+
+
+def test_columns_that_are_not_used_may_hold_anything(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text("Golf labels\nvideo;event;frame;confidence\na;x;3;high\n")
+    (label,) = read_labels(tmp_path / "l.csv")
+    assert (label.event, label.value, label.source) == ("x", 3, f"{tmp_path / 'l.csv'}, line 3")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("video,event,frame\na,x,3.5\n", r"line 2: frame is '3\.5', expected a whole number"),
-        ("video,event,frame\na,x,\n", r"line 2: frame is '', expected a whole number"),
-        ("video,event,seconds\na,x,1:05\n", r"line 2: seconds is '1:05', expected a number such as 1\.25"),
-        ("video,event,seconds\na,x,nan\n", r"seconds is 'nan'"),
-        ("video,event\na,x\n", r"no column 'frame' or 'seconds', only video,event"),
-        ("video,event,frame\na,,3\n", r"line 2: the video and the event must not be empty"),
+        ("video,event,frame\na,x,3.5\n", r'labels\.csv, line 2, frame: expected a whole number, got "3\.5"'),
+        ("video,event,frame\na,x,\n", r"line 2: no frame and no seconds, only video,event,frame"),
+        ("video,event,seconds\na,x,1:05\n", r'line 2, seconds: expected a number, got "1:05"'),
+        ("video,event,seconds\na,x,nan\n", r'line 2, seconds: expected a number, got "nan"'),
+        ("video,event\na,x\n", r"line 2: no frame and no seconds, only video,event\. Expected columns"),
+        ("video,event,frame\na,,3\n", r'line 2, event: expected a text, got ""'),
         ("name,event,frame\na,x,3\n", r"no column 'video'"),
     ],
 )

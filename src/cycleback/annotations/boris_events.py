@@ -9,10 +9,10 @@ from typing import Any
 
 from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, sorted_out, video_name
 from cycleback.annotations.boris import SURE
-from cycleback.annotations.csv_table import table_rows, table_text
 from cycleback.annotations.cursor import Cursor
 from cycleback.annotations.format import Format
 from cycleback.errors import DataError
+from cycleback.tables import format_table, parse_table
 
 MEDIA = ("media file name", "media file", "media file path", "source")
 COMMENTS = ("comment start", "comment")
@@ -36,7 +36,7 @@ COLUMNS = (
 
 def read(text: str, place: str) -> list[Annotation]:
     """One annotation a media file."""
-    rows = [Cursor(row, where) for where, row in table_rows(text, place, ("behavior",))]
+    rows = [Cursor(row, f"{place}, line {line}") for line, row in parse_table(text, place, ("behavior",))]
     by_file: dict[str, list[Cursor]] = {}
     for row in rows:
         by_file.setdefault(_first(row, MEDIA).text(), []).append(row)
@@ -96,7 +96,8 @@ def _confidence(row: Cursor) -> float | None:
 
 def write(annotations: Sequence[Annotation]) -> str:
     """The aggregated table."""
-    return table_text(COLUMNS, [row for video in annotations for row in _rows(video)])
+    rows = [row for video in annotations for row in _rows(video)]
+    return format_table(COLUMNS, [[row.get(column, "") for column in COLUMNS] for row in rows])
 
 
 def _rows(video: Annotation) -> list[dict[str, Any]]:

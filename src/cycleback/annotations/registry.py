@@ -7,21 +7,22 @@ from cycleback.annotations import (
     activitynet,
     boris,
     boris_events,
-    csv_table,
     elan,
     frame_lines,
     json_file,
     label_studio,
     labelu,
+    text_formats,
     via,
 )
 from cycleback.annotations.annotation import Annotation
 from cycleback.annotations.format import Format
 from cycleback.errors import DataError, OutputExistsError, one_of
 from cycleback.files import check_output, write_text
+from cycleback.tables import read_text
 
 MODULES = (
-    csv_table,
+    text_formats,
     json_file,
     elan,
     label_studio,
@@ -56,12 +57,7 @@ def read_annotations(path: Path | str, *, format: str | None = None) -> list[Ann
 
 
 def _read(path: Path, format: str | None) -> list[Annotation]:
-    try:
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a UTF-8 text file (byte {error.start})") from error
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    text = read_text(path)
     chosen = format_named(format) if format else detect_format(path, text)
     return chosen.read(text, str(path))
 

@@ -10,8 +10,8 @@ from cycleback.data.labels import LABELS_FILE, event_order, events_of, name_labe
 from cycleback.data.names import IMAGE_SUFFIXES, SEQUENCE_SUFFIX, NameIndex, natural_key
 from cycleback.data.records import Dataset, Kind, Label, VideoRecord
 from cycleback.data.split import SPLIT_FOLDERS, SPLITS_FILE, read_splits, split_dataset
-from cycleback.data.tables import read_table
 from cycleback.errors import DataError
+from cycleback.tables import read_table
 from cycleback.video import VIDEO_SUFFIXES
 
 logger = logging.getLogger(__name__)

@@ -1,55 +1,36 @@
 """Key events of videos: labels.csv, frames and seconds, and the phases between events.
 
-labels.csv has one row an event: `video,event,frame` (0-based) or `video,event,seconds` (presentation time,
-the first frame at 0). `video` may carry its suffix or not. Where both columns are there, `frame` counts.
+labels.csv has one row per event: `video,event,frame` (0-based) or `video,event,seconds` (presentation time,
+the first frame at 0). `video` may have its suffix or not. Where a row has both, `frame` counts.
 
 Letters: N frames of a video, E key events of a video.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cycleback.annotations.cursor import Cursor
+from cycleback.annotations.text_formats import read_rows
 from cycleback.data.names import NameIndex
 from cycleback.data.records import Label, Unit, VideoRecord
-from cycleback.data.tables import read_table, write_table
 from cycleback.errors import DataError
+from cycleback.tables import read_text, write_csv
 
 LABELS_FILE = "labels.csv"
 
 
 def read_labels(path: Path | str) -> tuple[Label, ...]:
-    """Every row of a labels file, as written; whether the videos exist is not looked at."""
-    path = Path(path)
-    return tuple(_label(path, line, row) for line, row in read_table(path, ("video", "event")))
+    """Read every row of a labels file; the videos need not exist."""
+    return tuple(_label(row) for row in read_rows(read_text(path), str(path)))
 
 
-def _label(path: Path, line: int, row: Mapping[str, str]) -> Label:
-    source = f"{path}, line {line}"
-    unit: Unit = "frame" if "frame" in row else "seconds"
-    if unit not in row:
-        columns = ",".join(row)
-        raise DataError(
-            f"{path}: no column 'frame' or 'seconds', only {columns}. Expected video,event,frame."
-        )
-    if not row["video"] or not row["event"]:
-        raise DataError(f"{source}: the video and the event must not be empty, got {row}.")
-    return Label(row["video"], row["event"], _number(row[unit], unit, source), unit, source)
-
-
-def _number(text: str, unit: Unit, source: str) -> float:
-    """A frame (a whole number) or a time in seconds."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or (unit == "frame" and value != int(value)):
-        wanted = "a whole number, counted from 0" if unit == "frame" else "a number such as 1.25"
-        raise DataError(f"{source}: {unit} is {text!r}, expected {wanted}.")
-    return value
+def _label(row: Cursor) -> Label:
+    unit: Unit = "frame" if row.value.get("frame") else "seconds"
+    value = row.at("frame").whole() if unit == "frame" else row.at("seconds").number()
+    return Label(row.value["video"], row.value["event"], float(value), unit, row.place)
 
 
 def write_labels(
@@ -64,7 +45,7 @@ def write_labels(
     for video, times in events.items():
         for event, value in sorted(times.items(), key=lambda item: item[1]):
             rows.append((video, event, int(value) if unit == "frame" else float(value)))
-    return write_table(Path(path), ("video", "event", unit), rows, overwrite=overwrite)
+    return write_csv(Path(path), ("video", "event", unit), rows, overwrite=overwrite)
 
 
 def name_labels(labels: Iterable[Label], index: NameIndex) -> tuple[Label, ...]:

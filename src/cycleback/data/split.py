@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cycleback.data.records import VideoRecord
-from cycleback.data.tables import read_table
 from cycleback.errors import DataError
+from cycleback.tables import read_table
 
 SPLITS_FILE = "splits.csv"
 SPLIT_FOLDERS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cycleback.data.tables import read_table
 from cycleback.errors import ConfigError, DataError
 from cycleback.prepare.writer import DatasetWriter, place_file
+from cycleback.tables import read_table
 from cycleback.video import probe
 
 EVENTS = (

@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from cycleback.data.folder import PEOPLE_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
 from cycleback.data.split import SPLITS_FILE
-from cycleback.data.tables import write_table
 from cycleback.errors import DataError, OutputExistsError
 from cycleback.prepare.findings import Findings
+from cycleback.tables import write_csv
 
 
 class DatasetWriter:
@@ -64,11 +64,11 @@ class DatasetWriter:
 
     def write_tables(self) -> None:
         """Write splits.csv, labels.csv where a video has labels, and people.csv where people are known."""
-        write_table(self.folder / SPLITS_FILE, ("video", "split"), self._splits.items())
+        write_csv(self.folder / SPLITS_FILE, ("video", "split"), self._splits.items())
         if self.labelled:
             write_labels(self.folder / LABELS_FILE, self._events)
         if self._people:
-            write_table(self.folder / PEOPLE_FILE, ("video", "person"), self._people.items())
+            write_csv(self.folder / PEOPLE_FILE, ("video", "person"), self._people.items())
 
 
 @contextmanager

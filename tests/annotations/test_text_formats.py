@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from cycleback.annotations import Event, Moment, Segment
-from cycleback.annotations.csv_table import read, write
+from cycleback.annotations.text_formats import read, write
 from cycleback.data.labels import read_labels
 from cycleback.errors import DataError
 
@@ -44,9 +44,9 @@ def test_a_cell_without_end_is_no_table() -> None:
         ("video,event\na,top\n", r"x\.csv, line 2: no frame and no seconds"),
         (
             "video,event,frame\n\na,top\n",
-            r"x\.csv, line 3: 2 cells, expected 3 \('video', 'event', 'frame'\)",
+            r"x\.csv, line 3: 2 cells, expected 3 \(video,event,frame\)",
         ),
-        ("file,label,time\na,top,1\n", r"x\.csv, line 1: no columns video,event in 'file,label,time'"),
+        ("file,label,time\na,top,1\n", r"x\.csv: no column 'video' in its first line 'file,label,time'"),
     ],
 )
 def test_a_wrong_row_names_its_line(rows: str, words: str) -> None:

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from cycleback.data.tables import read_table, write_table
 from cycleback.errors import DataError, OutputExistsError, UserError
+from cycleback.tables import read_table, write_csv
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -11,7 +11,7 @@ def test_what_a_spreadsheet_saves_is_read(tmp_path: Path, delimiter: str) -> Non
     lines = [["Video ", "SPLIT", "note"], ["a", " val", "x"], ["", "", ""], ["b", "train", ""]]
     path = tmp_path / "t.csv"
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(delimiter.join(line) for line in lines).encode())
-    rows = list(read_table(path, ("video", "split")))
+    rows = read_table(path, ("video", "split"))
     assert rows == [
         (2, {"video": "a", "split": "val", "note": "x"}),
         (4, {"video": "b", "split": "train", "note": ""}),
@@ -19,8 +19,8 @@ def test_what_a_spreadsheet_saves_is_read(tmp_path: Path, delimiter: str) -> Non
 
 
 def test_quoted_cells_may_hold_commas(tmp_path: Path) -> None:
-    path = write_table(tmp_path / "t.csv", ("video", "event"), [("a", "pour, then stop")])
-    assert next(read_table(path, ("video",)))[1]["event"] == "pour, then stop"
+    path = write_csv(tmp_path / "t.csv", ("video", "event"), [("a", "pour, then stop")])
+    assert read_table(path, ("video",))[0][1]["event"] == "pour, then stop"
 
 
 @pytest.mark.parametrize(
@@ -34,23 +34,23 @@ def test_quoted_cells_may_hold_commas(tmp_path: Path) -> None:
 def test_a_table_that_is_not_what_is_needed_is_an_error(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(DataError, match=message):
-        list(read_table(tmp_path / "t.csv", ("video", "split")))
+        read_table(tmp_path / "t.csv", ("video", "split"))
 
 
 def test_a_file_that_is_no_text_or_not_there_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"video\xff\xfe\n")
     with pytest.raises(DataError, match=r"t\.csv: not a UTF-8 text file \(byte 5\)"):
-        list(read_table(tmp_path / "t.csv", ("video",)))
+        read_table(tmp_path / "t.csv", ("video",))
     with pytest.raises(DataError, match=r"cannot read .*none\.csv: No such file"):
-        list(read_table(tmp_path / "none.csv", ("video",)))
+        read_table(tmp_path / "none.csv", ("video",))
 
 
 def test_nothing_is_overwritten_unasked_and_nothing_is_left_behind(tmp_path: Path) -> None:
-    path = write_table(tmp_path / "t.csv", ("a",), [(1,)])
+    path = write_csv(tmp_path / "t.csv", ("a",), [(1,)])
     with pytest.raises(OutputExistsError, match=r"t\.csv exists"):
-        write_table(path, ("a",), [(2,)])
-    write_table(path, ("a",), [(3,)], overwrite=True)
+        write_csv(path, ("a",), [(2,)])
+    write_csv(path, ("a",), [(3,)], overwrite=True)
     assert path.read_text() == "a\n3\n"
     with pytest.raises(UserError, match=r"cannot write .*t\.csv/u\.csv"):
-        write_table(path / "u.csv", ("a",), [])
+        write_csv(path / "u.csv", ("a",), [])
     assert list(tmp_path.iterdir()) == [path]

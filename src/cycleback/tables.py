@@ -1,0 +1,104 @@
+"""Read and write small tables as text: labels.csv, splits.csv and the CSV files of other tools.
+
+Column names are compared in lower case, without surrounding spaces. Commas, semicolons and tabs all separate
+cells. A byte-order mark, empty lines and lines before the header are skipped.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cycleback.errors import DataError
+from cycleback.files import write_text
+
+DELIMITERS = ",;\t"  # many European spreadsheets save "csv" with semicolons
+
+Row = dict[str, str]  # column in lower case -> text of the cell
+
+
+def read_table(path: Path | str, columns: Sequence[str]) -> list[tuple[int, Row]]:
+    """Read the rows of a file as (line number, row); see `parse_table`."""
+    return parse_table(read_text(path), str(path), columns)
+
+
+def read_text(path: Path | str) -> str:
+    """Read a UTF-8 text file, with or without a byte-order mark."""
+    try:
+        return Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not a UTF-8 text file (byte {error.start}). Save it as UTF-8.") from error
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}.") from error
+
+
+def parse_table(text: str, place: str, columns: Sequence[str]) -> list[tuple[int, Row]]:
+    """Parse the rows below the header, which is the first line with all of `columns`.
+
+    Args:
+        place: the file, for error messages.
+        columns: the columns that the table must have; others are kept too.
+
+    Returns:
+        (line number, row) of every row that is not empty.
+
+    Raises:
+        DataError: there is no such header, a row has too few cells, or the text is not a table.
+    """
+    lines = list(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    skipped, delimiter = _find_header(lines, place, columns)
+    reader = csv.reader(lines[skipped:], delimiter=delimiter)
+    rows: list[tuple[int, Row]] = []
+    try:
+        header = [cell.strip().lower() for cell in next(reader)]
+        for cells in reader:
+            line = skipped + reader.line_num
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) < len(header):
+                raise DataError(
+                    f"{place}, line {line}: {len(cells)} cells, expected {len(header)} ({','.join(header)})."
+                )
+            rows.append((line, {column: cell.strip() for column, cell in zip(header, cells, strict=False)}))
+    except csv.Error as error:
+        raise DataError(f"{place}, line {skipped + reader.line_num}: not a table ({error}).") from error
+    return rows
+
+
+def _find_header(lines: Sequence[str], place: str, columns: Sequence[str]) -> tuple[int, str]:
+    """Return how many lines come before the header, and its delimiter."""
+    for number, line in enumerate(lines):
+        for delimiter in DELIMITERS:
+            if set(columns) <= set(_header_cells(line, delimiter)):
+                return number, delimiter
+    first = lines[0].strip() if lines else ""
+    found = _header_cells(first, max(DELIMITERS, key=first.count))
+    missing = next(column for column in columns if column not in found)
+    raise DataError(
+        f"{place}: no column {missing!r} in its first line {first[:80]!r}. "
+        f"Expected columns {','.join(columns)}."
+    )
+
+
+def _header_cells(line: str, delimiter: str) -> list[str]:
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+    return [cell.strip().lower() for cell in cells]
+
+
+def format_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Format a header and rows as the text of a CSV file."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def write_csv(
+    path: Path | str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, overwrite: bool = False
+) -> Path:
+    """Write a header and rows as a CSV file."""
+    return write_text(path, format_table(columns, rows), overwrite=overwrite)
