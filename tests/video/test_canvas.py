@@ -87,9 +87,7 @@ def test_nothing_to_show():
 
 @pytest.mark.parametrize("option, value", [("captions", ["a"]), ("progress", [0.1, 0.2, 0.3])])
 def test_one_entry_a_frame(option, value):
-    with pytest.raises(
-        ValueError, match=rf"{option} must have one entry a frame, got {len(value)} for 2 frames"
-    ):
+    with pytest.raises(ValueError, match=rf"{option} must have one entry per frame, got {len(value)} for 2$"):
         tile([plain(RED)] * 2, **{option: value})
 
 

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from cycleback.video import iter_frames, probe, read_frames, write_video
-from cycleback.video.scaling import centre_crop, covering_size
+from cycleback.video.scaling import cover_size, crop_centre
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +93,12 @@ def test_video_of_odd_size_is_read_as_it_is(tmp_path, ffmpeg, decode, pixel_form
     assert np.abs(frames.astype(int) - decode(path, 47, 63)[[0, 4]]).mean() < 6
 
 
-def test_covering_size_and_centre_crop():
-    assert covering_size((60, 100), (30, 30)) == (30, 50)
-    assert covering_size((100, 60), (30, 30)) == (50, 30)
-    assert covering_size((50, 50), (20, 31)) == (31, 31)
+def test_cover_size_and_crop_centre():
+    assert cover_size((60, 100), (30, 30)) == (30, 50)
+    assert cover_size((100, 60), (30, 30)) == (50, 30)
+    assert cover_size((50, 50), (20, 31)) == (31, 31)
     np.testing.assert_array_equal(
-        centre_crop(np.arange(36).reshape(6, 6), (2, 4)), [[13, 14, 15, 16], [19, 20, 21, 22]]
+        crop_centre(np.arange(36).reshape(6, 6), (2, 4)), [[13, 14, 15, 16], [19, 20, 21, 22]]
     )
 
 

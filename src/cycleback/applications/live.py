@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cycleback.errors import CheckpointError, MissingDependencyError, VideoError
 from cycleback.video import iter_frames
-from cycleback.video.backend import load_av
-from cycleback.video.scaling import FrameScaler, centre_crop, covering_size
+from cycleback.video.scaling import FrameScaler, cover_size, crop_centre
+from cycleback.video.source import load_av
 
 Frame = NDArray[np.uint8]
 Features = Callable[[torch.Tensor], torch.Tensor]
@@ -143,9 +143,9 @@ def _camera(number: int, encoder: CausalEncoder) -> Iterator[Frame]:
             raise VideoError(f"no camera {number}: connect one, or give a video file")
         size = encoder.frame_size
         while (answer := camera.read())[0]:
-            target = covering_size(answer[1].shape[:2], size) if encoder.fit == "crop" else size
+            target = cover_size(answer[1].shape[:2], size) if encoder.fit == "crop" else size
             scaled = cv2.resize(answer[1], target[::-1], interpolation=cv2.INTER_AREA)
-            yield centre_crop(cv2.cvtColor(scaled, cv2.COLOR_BGR2RGB), size)
+            yield crop_centre(cv2.cvtColor(scaled, cv2.COLOR_BGR2RGB), size)
     finally:
         camera.release()
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from cycleback.errors import VideoError
 from cycleback.files import atomic_file, check_output
 from cycleback.video import Audio, VideoInfo, frame_times, iter_frames, probe, write_video
-from cycleback.video.backend import load_av
-from cycleback.video.soundtrack import SoundTrack
-from cycleback.video.source import open_container, video_stream
+from cycleback.video.audio import SoundTrack
+from cycleback.video.source import find_video_stream, load_av, open_container
 from cycleback.video.writer import WRITE_SUFFIXES
 
 SOUND_SUFFIXES = (*WRITE_SUFFIXES, ".wav")
@@ -71,7 +70,7 @@ def _remux(draft: Path, info: VideoInfo, audio: Audio) -> bool:
     av = load_av("writing video")
     options = {} if draft.suffix.lower() == ".mkv" else {"movflags": "+faststart"}
     with open_container(info.path) as container, av.open(str(draft), "w", options=options) as result:
-        stream = video_stream(container)
+        stream = find_video_stream(container)
         pictures = result.add_stream_from_template(stream)
         sound = SoundTrack(result, audio)
         for packet in _packets(container, stream):
@@ -88,7 +87,7 @@ def _first_shown(path: Path) -> int | None:
     """The earliest time stamp of the pictures; None where some have none or are not meant to be seen."""
     stamps = []
     with open_container(path) as container:
-        for packet in _packets(container, video_stream(container)):
+        for packet in _packets(container, find_video_stream(container)):
             if packet.pts is None or packet.dts is None or packet.is_discard:
                 return None  # only decoding tells which frames are seen when
             stamps.append(int(packet.pts))

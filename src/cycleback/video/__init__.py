@@ -1,10 +1,8 @@
-"""Read and write video: frames are uint8 (N, H, W, 3) RGB, numbered in the order they are shown."""
+"""Read and write video. Frames are RGB uint8 (N, H, W, 3), numbered in display order."""
 
 from cycleback.video.audio import Audio, read_audio
 from cycleback.video.canvas import fit_cell, tile
-from cycleback.video.info import FrameChunk, VideoInfo
-from cycleback.video.probe import frame_times, probe
-from cycleback.video.reader import iter_frames, read_frames
+from cycleback.video.reader import FrameChunk, VideoInfo, frame_times, iter_frames, probe, read_frames
 from cycleback.video.source import VIDEO_SUFFIXES
 from cycleback.video.writer import write_video
 

@@ -1,4 +1,7 @@
-"""Sound as an array: read from any file, on the clock of its pictures."""
+"""Read the sound of a file as an array, and encode sound for a file that is being written.
+
+Sample 0 is heard together with the first frame of the video.
+"""
 
 import os
 import warnings
@@ -11,16 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.errors import DamagedVideoWarning, VideoError
-from cycleback.video.backend import load_av
-from cycleback.video.source import checked_file, open_container, video_stream
+from cycleback.video.source import check_file, find_video_stream, load_av, open_container
 
-GAP_S = 0.02  # time stamps this far ahead of the sound so far mean a hole; less is rounding
+GAP_S = 0.02  # a time stamp this far ahead of the sound so far means a gap; less is rounding
 BLOCK = 1 << 16  # samples resampled at once
+AAC_RATES = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000)
+FALLBACK_RATE = 48000  # for sample rates AAC does not support
+LAYOUTS = {1: "mono", 2: "stereo", 3: "3.0", 4: "4.0", 5: "5.0", 6: "5.1"}
 
 
 @dataclass(frozen=True)
 class Audio:
-    """Sound: `samples` float32 (channels, num_samples) in [-1, 1] at `rate` samples a second."""
+    """Sound: `samples` float32 (channels, num_samples) in [-1, 1] at `rate` samples per second."""
 
     samples: NDArray[np.float32]
     rate: int
@@ -40,25 +45,25 @@ class Audio:
 
 
 def read_audio(path: str | os.PathLike[str], *, rate: int | None = None, mono: bool = False) -> Audio:
-    """The sound of a video, or of a sound file; sample 0 is heard with the first frame.
+    """Read the sound of a video or of a sound file; sample 0 is heard with the first frame.
 
-    Sound that starts later is preceded by silence, sound before the first frame is cut off, holes are silent.
+    Sound that starts later is preceded by silence, sound before the first frame is dropped, gaps are silent.
 
     Args:
         path: Video or sound file.
-        rate: Samples a second to resample to; None keeps the file's own.
+        rate: Samples per second to resample to; None keeps the file's own.
         mono: Average all channels into one.
     """
     if rate is not None and rate <= 0:
         raise ValueError(f"rate must be above 0, got {rate!r}")
-    audio = _decode_sound(checked_file(path))
+    audio = _decode_sound(check_file(path))
     if mono:
         audio = Audio(audio.samples.mean(axis=0, keepdims=True), audio.rate)
     return audio if rate is None else resample(audio, rate)
 
 
 def resample(audio: Audio, rate: int) -> Audio:
-    """The same sound at another `rate`."""
+    """Convert sound to another `rate`."""
     if rate == audio.rate:
         return audio
     av = load_av("resampling sound")
@@ -66,16 +71,16 @@ def resample(audio: Audio, rate: int) -> Audio:
     pieces = []
     for start in range(0, audio.samples.shape[1], BLOCK):
         block = np.ascontiguousarray(audio.samples[:, start : start + BLOCK])
-        frame = to_frame(block, layout=f"{len(block)}c", rate=audio.rate, start=start)
+        frame = _make_frame(block, layout=f"{len(block)}c", rate=audio.rate, start=start)
         pieces += [piece.to_ndarray() for piece in resampler.resample(frame)]
     pieces += [piece.to_ndarray() for piece in resampler.resample(None)]
     length = round(audio.samples.shape[1] * Fraction(rate, audio.rate))
     joined = np.concatenate([audio.samples[:, :0], *pieces], axis=1)
-    return Audio(_exactly(joined, length), rate)
+    return Audio(_cut_or_pad(joined, length), rate)
 
 
-def to_frame(samples: NDArray[np.float32], *, layout: str, rate: int, start: int) -> Any:
-    """Samples (channels, n) → av.AudioFrame whose first sample is number `start`."""
+def _make_frame(samples: NDArray[np.float32], *, layout: str, rate: int, start: int) -> Any:
+    """Wrap samples (channels, n) in an av.AudioFrame whose first sample is number `start`."""
     av = load_av("sound")
     frame = av.AudioFrame.from_ndarray(samples, format="fltp", layout=layout)
     frame.sample_rate = rate
@@ -84,33 +89,39 @@ def to_frame(samples: NDArray[np.float32], *, layout: str, rate: int, start: int
     return frame
 
 
+def _cut_or_pad(samples: NDArray[np.float32], length: int) -> NDArray[np.float32]:
+    """Cut samples (channels, n), or pad them with silence, to (channels, length)."""
+    missing = max(0, length - samples.shape[1])
+    return np.pad(samples, ((0, 0), (0, missing)))[:, :length]
+
+
 def _decode_sound(path: Path) -> Audio:
-    """The sound at the file's own rate and channels, starting with the first frame."""
+    """Decode the sound at the file's own rate and channels, starting with the first frame."""
     av = load_av("reading sound")
-    track = _Track()
+    track = _TrackDecoder()
     with open_container(path) as container:
         stream = next(iter(container.streams.audio), None)
         if stream is None:
             raise VideoError(f"{path} has no sound track")
         try:
-            for packet in container.demux(*filter(None, [stream, video_stream(container)])):
+            for packet in container.demux(*filter(None, [stream, find_video_stream(container)])):
                 if packet.stream.type == "audio":
-                    track.read(packet)
+                    track.decode(packet)
                 else:
-                    track.see_picture(packet)
+                    track.note_picture(packet)
         except av.error.FFmpegError:
             track.broken += 1
     if track.rate == 0:
         raise VideoError(f"no sound of {path} can be decoded; record or copy it again")
     if track.broken:
-        holes = f"{track.broken} broken packet(s) became silence, {track.length_s:.2f} s in all"
-        message = f"sound of {path} is damaged: {holes}; copy or record it again if that matters"
+        gaps = f"{track.broken} broken packet(s) became silence, {track.length_s:.2f} s in all"
+        message = f"sound of {path} is damaged: {gaps}; copy or record it again if that matters"
         warnings.warn(message, DamagedVideoWarning, stacklevel=3)
-    return track.audio()
+    return track.join()
 
 
-class _Track:
-    """Decoded sound put together by its time stamps."""
+class _TrackDecoder:
+    """Decodes the packets of a sound track and joins them by their time stamps."""
 
     def __init__(self) -> None:
         self.rate = 0
@@ -129,14 +140,14 @@ class _Track:
         """Seconds of sound so far."""
         return self._length / self.rate
 
-    def see_picture(self, packet: Any) -> None:
-        """Learn from a packet of pictures when the first is shown."""
+    def note_picture(self, packet: Any) -> None:
+        """Update the time of the first picture from a video packet."""
         if packet.pts is not None and not packet.is_discard:
             seconds = float(packet.pts * packet.time_base)
             self._picture_s = seconds if self._picture_s is None else min(seconds, self._picture_s)
 
-    def read(self, packet: Any) -> None:
-        """Decode a packet of sound; a broken one leaves a hole, which the next fills with silence."""
+    def decode(self, packet: Any) -> None:
+        """Decode a sound packet; a broken one leaves a gap, which becomes silence with the next packet."""
         av = load_av("reading sound")
         try:
             frames = packet.decode()
@@ -149,7 +160,7 @@ class _Track:
             self._end_s = float((packet.pts + packet.duration) * packet.time_base)
 
     def _add(self, frame: Any) -> None:
-        self._prepare(frame)
+        self._prepare_converter(frame)
         expected = self._length if frame.time is None else round((frame.time - self._start_s) * self.rate)
         pieces = [piece.to_ndarray() for piece in self._converter.resample(frame)]
         if pieces and expected - self._length > GAP_S * self.rate:
@@ -157,8 +168,8 @@ class _Track:
         self._pieces += pieces
         self._length += sum(piece.shape[1] for piece in pieces)
 
-    def _prepare(self, frame: Any) -> None:
-        """A converter to the first frame's rate and channels; a new one where the stream changes midway."""
+    def _prepare_converter(self, frame: Any) -> None:
+        """Convert to the first frame's rate and channels; replace the converter if the stream changes."""
         av = load_av("reading sound")
         kind = (frame.sample_rate, frame.layout.name, frame.format.name)
         if self._kind is None:
@@ -168,10 +179,10 @@ class _Track:
             self._kind = kind
             self._converter = av.AudioResampler(format="fltp", layout=self._layout, rate=self.rate)
 
-    def audio(self) -> Audio:
-        """All of it, from the moment of the first picture."""
+    def join(self) -> Audio:
+        """Return all sound from the time of the first picture on."""
         samples = np.concatenate(self._pieces, axis=1)
-        if self._end_s is not None:  # coders pad their last block; the file says where the sound really ends
+        if self._end_s is not None:  # encoders pad their last block; the file says where the sound ends
             samples = samples[:, : max(0, round((self._end_s - self._start_s) * self.rate))]
         offset = 0
         if self._picture_s is not None:
@@ -180,7 +191,33 @@ class _Track:
         return Audio(np.clip(samples, -1.0, 1.0), self.rate)
 
 
-def _exactly(samples: NDArray[np.float32], length: int) -> NDArray[np.float32]:
-    """Samples (channels, n) cut or padded with silence to (channels, length)."""
-    missing = max(0, length - samples.shape[1])
-    return np.pad(samples, ((0, 0), (0, missing)))[:, :length]
+class SoundTrack:
+    """An AAC stream of `container` that encodes `audio` step by step; silence follows when it ends."""
+
+    def __init__(self, container: Any, audio: Audio) -> None:
+        channels = audio.samples.shape[0]
+        if channels not in LAYOUTS:
+            raise ValueError(f"audio must have 1 to {max(LAYOUTS)} channels, got {channels}")
+        if not np.isfinite(audio.samples).all():
+            raise ValueError("audio samples must be finite, got NaN or infinity")
+        self.audio = audio
+        self.position = 0  # samples already encoded
+        self.container = container
+        rate = audio.rate if audio.rate in AAC_RATES else FALLBACK_RATE
+        self.stream = container.add_stream("aac", rate=rate, layout=LAYOUTS[channels])
+
+    def write_until(self, seconds: Fraction) -> None:
+        """Encode all sound before `seconds` that is not encoded yet."""
+        end = round(seconds * self.audio.rate)
+        if end <= self.position:
+            return
+        part = np.clip(self.audio.samples[:, self.position : end], -1.0, 1.0)
+        samples = np.ascontiguousarray(_cut_or_pad(part, end - self.position), dtype=np.float32)
+        layout = LAYOUTS[samples.shape[0]]
+        frame = _make_frame(samples, layout=layout, rate=self.audio.rate, start=self.position)
+        self.position = end
+        self.container.mux(self.stream.encode(frame))
+
+    def finish(self) -> None:
+        """Write the sound that the encoder still holds."""
+        self.container.mux(self.stream.encode(None))

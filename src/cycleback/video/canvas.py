@@ -1,4 +1,4 @@
-"""Frames of any sizes side by side on one picture, with captions and progress bars."""
+"""Tile frames of any size on one picture, with captions and progress bars."""
 
 import math
 import unicodedata
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Colour = tuple[int, int, int]
 Caption = str | tuple[tuple[str, Colour], ...]
-"""A text, or pieces of text each in its own colour."""
+"""A text, or several texts, each with its own colour."""
 
 BACKGROUND: Colour = (17, 18, 22)
 LETTERBOX: Colour = (9, 10, 12)
@@ -21,12 +21,12 @@ QUIET_TEXT: Colour = (150, 155, 168)
 BAR_TRACK: Colour = (46, 49, 58)
 BAR_FILL: Colour = (92, 190, 255)
 PLAIN_PUNCTUATION = str.maketrans("–—−‘’“”→", "---''\"\">")
-LONGEST_ROW = 3  # up to this many tiles stand in one row
+MAX_ROW = 3  # up to this many tiles share one row
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Pixels of a tile: the picture, a bar below it, a caption below that."""
+    """Sizes in pixels of a tile: a picture, a bar below it, a caption below the bar."""
 
     height: int
     width: int
@@ -35,7 +35,7 @@ class Layout:
 
     @property
     def tile_height(self) -> int:
-        """Picture, bar and caption."""
+        """Height of picture, bar and caption together."""
         return self.height + self.bar + self.caption
 
 
@@ -48,24 +48,24 @@ def tile(
     gap: int = 4,
     progress: Sequence[float] | None = None,
 ) -> NDArray[np.uint8]:
-    """One picture uint8 (H, W, 3) of all `frames`, in reading order on a dark ground.
+    """Tile all `frames` on one picture uint8 (H, W, 3), in reading order on a dark background.
 
-    Each frame fits whole into a cell as large as the largest, its proportions kept. Frames of the same sizes
-    always give a picture of the same size, whatever the texts.
+    Each cell is as large as the largest frame; smaller frames are scaled to fit and keep their proportions.
+    The size of the result depends only on the sizes of the frames, not on the texts.
 
     Args:
         frames: RGB images uint8 (H, W, 3).
-        columns: Tiles in a row; None puts up to three in one row, more in a square.
-        captions: A text under each frame; what does not fit ends in "…".
-        notes: A short text at the right end of each caption, never cut: a time that runs.
+        columns: Tiles per row; None puts up to three in one row and more in a square.
+        captions: A text under each frame; a text that is too long ends in "…".
+        notes: A short text at the right end of each caption, such as a time; it is never shortened.
         gap: Pixels between tiles and around them.
-        progress: A share from 0 to 1 a frame, drawn as a thin bar under it.
+        progress: A share from 0 to 1 per frame, drawn as a thin bar under it.
     """
     _check(frames, captions=captions, notes=notes, progress=progress, columns=columns, gap=gap)
     count = len(frames)
-    per_row = columns or (count if count <= LONGEST_ROW else math.ceil(math.sqrt(count)))
+    per_row = columns or (count if count <= MAX_ROW else math.ceil(math.sqrt(count)))
     has_text = captions is not None or notes is not None
-    layout = _layout(frames, with_bar=progress is not None, with_caption=has_text)
+    layout = _choose_layout(frames, with_bar=progress is not None, with_caption=has_text)
     rows = math.ceil(count / per_row)
     step_y, step_x = layout.tile_height + gap, layout.width + gap
     canvas = np.empty((rows * step_y + gap, per_row * step_x + gap, 3), dtype=np.uint8)
@@ -78,12 +78,12 @@ def tile(
             _draw_bar(area[layout.height : layout.height + layout.bar], progress[number])
         if has_text:
             caption = "" if captions is None else captions[number]
-            _write(area[layout.height + layout.bar :], caption, "" if notes is None else notes[number])
+            _draw_text(area[layout.height + layout.bar :], caption, "" if notes is None else notes[number])
     return canvas
 
 
 def fit_cell(frame: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
-    """`frame` (h, w, 3) scaled to fit whole into `size` (H, W), centred on black."""
+    """Scale `frame` (h, w, 3) to fit into `size` (H, W), centred on black."""
     height, width = size
     if frame.shape[:2] == size:
         return frame
@@ -93,7 +93,7 @@ def fit_cell(frame: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint
     top, left = (height - inner_height) // 2, (width - inner_width) // 2
     cell = np.empty((height, width, 3), dtype=np.uint8)
     cell[:] = LETTERBOX
-    cell[top : top + inner_height, left : left + inner_width] = _scaled(frame, inner_height, inner_width)
+    cell[top : top + inner_height, left : left + inner_width] = _scale(frame, inner_height, inner_width)
     return cell
 
 
@@ -113,17 +113,15 @@ def _check(
             raise ValueError(f"frame {number} must be uint8 (H, W, 3), got {frame.dtype} {frame.shape}")
     for name, values in (("captions", captions), ("notes", notes), ("progress", progress)):
         if values is not None and len(values) != len(frames):
-            raise ValueError(
-                f"{name} must have one entry a frame, got {len(values)} for {len(frames)} frames"
-            )
+            raise ValueError(f"{name} must have one entry per frame, got {len(values)} for {len(frames)}")
     if columns is not None and columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns!r}")
     if gap < 0:
         raise ValueError(f"gap must be at least 0, got {gap!r}")
 
 
-def _layout(frames: Sequence[NDArray[np.uint8]], *, with_bar: bool, with_caption: bool) -> Layout:
-    """Sizes that suit the largest frame."""
+def _choose_layout(frames: Sequence[NDArray[np.uint8]], *, with_bar: bool, with_caption: bool) -> Layout:
+    """Choose sizes that suit the largest frame."""
     height = max(frame.shape[0] for frame in frames)
     width = max(frame.shape[1] for frame in frames)
     short = min(height, width)
@@ -132,7 +130,7 @@ def _layout(frames: Sequence[NDArray[np.uint8]], *, with_bar: bool, with_caption
     return Layout(height=height, width=width, bar=bar, caption=caption)
 
 
-def _scaled(frame: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+def _scale(frame: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
     from PIL import Image
 
     if frame.shape[:2] == (height, width):
@@ -148,56 +146,53 @@ def _draw_bar(area: NDArray[np.uint8], share: float) -> None:
     area[:, done:] = BAR_TRACK
 
 
-def _write(area: NDArray[np.uint8], caption: Caption, note: str) -> None:
-    """Fill the strip `area` (h, W, 3): `caption` at the left, `note` at the right."""
+def _draw_text(area: NDArray[np.uint8], caption: Caption, note: str) -> None:
+    """Fill the strip `area` (h, W, 3) with `caption` at the left and `note` at the right."""
     height, width = area.shape[:2]
-    note_width = min(width, _note_width(note, height))
-    area[:, : width - note_width] = _caption(caption, width - note_width, height)
-    area[:, width - note_width :] = _note(note, note_width, height)
+    note_width = min(width, _measure_note(note, height))
+    area[:, : width - note_width] = _draw_caption(caption, width - note_width, height)
+    area[:, width - note_width :] = _draw_note(note, note_width, height)
 
 
 @lru_cache(maxsize=256)  # the captions of a video are the same in each of its frames
-def _caption(caption: Caption, width: int, height: int) -> NDArray[np.uint8]:
-    """A strip (height, width, 3) with `caption` at the left, cut to fit."""
-    image, draw, font, margin = _strip(width, height)
+def _draw_caption(caption: Caption, width: int, height: int) -> NDArray[np.uint8]:
+    """Draw a strip (height, width, 3) with `caption` at the left, shortened to fit."""
+    image, draw, font, margin = _new_strip(width, height)
     left, end = float(margin), width - margin
     for text, colour in ((caption, TEXT),) if isinstance(caption, str) else caption:
-        line = _shortened(_drawable(text, font), font, end - left)
+        line = _shorten(_replace_missing_letters(text, font), font, end - left)
         draw.text((left, height / 2), line, fill=colour, font=font, anchor="lm")
         left += font.getlength(line + " ")
     return np.asarray(image)
 
 
-def _note(note: str, width: int, height: int) -> NDArray[np.uint8]:
-    """A strip (height, width, 3) with `note` at the right."""
-    image, draw, font, margin = _strip(width, height)
-    draw.text((width - margin, height / 2), _drawable(note, font), fill=QUIET_TEXT, font=font, anchor="rm")
+def _draw_note(note: str, width: int, height: int) -> NDArray[np.uint8]:
+    """Draw a strip (height, width, 3) with `note` at the right."""
+    image, draw, font, margin = _new_strip(width, height)
+    text = _replace_missing_letters(note, font)
+    draw.text((width - margin, height / 2), text, fill=QUIET_TEXT, font=font, anchor="rm")
     return np.asarray(image)
 
 
-def _note_width(note: str, height: int) -> int:
-    """Pixels for `note`; the font's digits are all of one width, so the caption beside it keeps still."""
-    return math.ceil(_font(_font_size(height)).getlength(note)) + _margin(height) if note else 0
+def _measure_note(note: str, height: int) -> int:
+    """Measure `note` in pixels; digits are equally wide, so a running time never moves the caption."""
+    return math.ceil(_load_font(height).getlength(note)) + _margin(height) if note else 0
 
 
-def _strip(width: int, height: int) -> tuple[Any, Any, Any, int]:
-    """An empty strip: image, pen, font and margin."""
+def _new_strip(width: int, height: int) -> tuple[Any, Any, Any, int]:
+    """Create an empty strip; returns image, pen, font and margin."""
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (width, height), BACKGROUND)
-    return image, ImageDraw.Draw(image), _font(_font_size(height)), _margin(height)
-
-
-def _font_size(height: int) -> int:
-    return max(10, round(height * 0.56))
+    return image, ImageDraw.Draw(image), _load_font(height), _margin(height)
 
 
 def _margin(height: int) -> int:
     return round(height * 0.28)
 
 
-def _drawable(text: str, font: Any) -> str:
-    """`text` in one line; letters the built-in font lacks become plain ones: "Übung" → "Ubung"."""
+def _replace_missing_letters(text: str, font: Any) -> str:
+    """Put `text` on one line and replace letters the built-in font lacks: "Übung" → "Ubung"."""
     unknown = bytes(font.getmask("\U0010ffff"))
     letters = []
     for letter in " ".join(text.split()).translate(PLAIN_PUNCTUATION):
@@ -207,8 +202,8 @@ def _drawable(text: str, font: Any) -> str:
     return "".join(letters)
 
 
-def _shortened(text: str, font: Any, width: float) -> str:
-    """`text`, or as much of its start as fits in `width` pixels with an ellipsis."""
+def _shorten(text: str, font: Any, width: float) -> str:
+    """Cut `text` and add an ellipsis if it is wider than `width` pixels."""
     if font.getlength(text) <= width:
         return text
     for length in range(len(text) - 1, 0, -1):
@@ -219,7 +214,8 @@ def _shortened(text: str, font: Any, width: float) -> str:
 
 
 @lru_cache(maxsize=8)
-def _font(size: int) -> Any:
+def _load_font(height: int) -> Any:
+    """Load the built-in font in a size that suits a strip of `height` pixels."""
     from PIL import ImageFont
 
-    return ImageFont.load_default(size)
+    return ImageFont.load_default(max(10, round(height * 0.56)))

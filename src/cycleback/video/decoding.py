@@ -1,4 +1,4 @@
-"""Compressed packets → decoded frames, in the order they are shown, as far as the file allows."""
+"""Decode the packets of a file into frames, in display order, as far as the file allows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,81 +8,85 @@ from typing import Any
 
 from cycleback.errors import VideoError
 from cycleback.prefetch import prefetch
-from cycleback.video.backend import load_av
-from cycleback.video.index import PacketCount, Promise, promised_frames, readable_packets, warn_if_damaged
-from cycleback.video.source import VideoSource, open_video
+from cycleback.video.index import PacketCount, Promise, iter_packets, promise_frames, warn_if_damaged
+from cycleback.video.source import VideoSource, load_av, open_video
 
-FRAMES_AHEAD = 8  # decoded frames that wait for the caller: decoding and scaling then overlap
+FRAMES_AHEAD = 8  # decoded frames that wait for the caller, so that decoding and scaling overlap
 
 
 @dataclass
-class Progress:
-    """How far decoding came."""
+class DecodingCount:
+    """Packets read and frames decoded so far."""
 
     packets: PacketCount
     frames: int = 0
     broken: int = 0
     promise: Promise = field(default_factory=lambda: Promise(0))
 
-    @classmethod
-    def of(cls, source: VideoSource) -> "Progress":
-        """At the start of a file."""
-        return cls(PacketCount(source.canonical_codec))
-
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every packet gave its frame."""
         return self.broken == 0 and not self.packets.stopped_early and self.frames >= self.packets.shown
 
 
 def decode_in_order(path: Path) -> Iterator[tuple[VideoSource, Any, float]]:
-    """(file, av.VideoFrame, seconds since the first frame) for each frame that can be decoded.
+    """Yield (file, av.VideoFrame, seconds since the first frame) for each frame that can be decoded.
 
-    Decoding on all cores may swallow good frames beside a broken packet, so a file that comes out short is
-    decoded once more on one core from where the first pass ended. What is lost gives a DamagedVideoWarning.
+    Decoding on all cores may lose good frames next to a broken packet. If frames are missing, the file is
+    decoded again on one core, and frames after the last one yielded are added. Lost frames give a
+    DamagedVideoWarning.
     """
     last_s = -1.0
     with open_video(path) as source:
-        progress = Progress.of(source)
-        for item in prefetch(_decode(source, progress), depth=FRAMES_AHEAD):
+        count = DecodingCount(PacketCount(source.canonical_codec))
+        for item in prefetch(_decode(source, count), depth=FRAMES_AHEAD):
             last_s = item[2]
             yield item
-    kept = progress.frames
-    if not progress.is_whole:
+    kept = count.frames
+    if not count.is_complete:
         with open_video(path, threaded=False) as source:
-            for item in _decode(source, Progress.of(source)):
+            for item in _decode(source, DecodingCount(PacketCount(source.canonical_codec))):
                 if item[2] > last_s:
                     kept += 1
                     yield item
     if kept == 0:
-        raise _no_frame(path, progress.packets.shown)
-    warn_if_damaged(path, kept=kept, promise=progress.promise)
+        raise _no_frame_error(path, count)
+    warn_if_damaged(path, kept=kept, promise=count.promise)
 
 
-def _decode(source: VideoSource, progress: Progress) -> Iterator[tuple[VideoSource, Any, float]]:
-    """Frames of an open file from its start, counted in `progress`."""
+def decode_first_frame(source: VideoSource) -> Any:
+    """Return the first av.VideoFrame that can be decoded."""
+    count = DecodingCount(PacketCount(source.canonical_codec))
+    frame = next(_decode_packets(source, count), None)
+    if frame is None:
+        raise _no_frame_error(source.path, count)
+    return frame
+
+
+def _decode(source: VideoSource, count: DecodingCount) -> Iterator[tuple[VideoSource, Any, float]]:
+    """Yield the frames of an open file with their times, and update `count`."""
     clock = Clock(source)
-    for frame in _decodable(source, progress):
-        progress.frames += 1
+    for frame in _decode_packets(source, count):
+        count.frames += 1
         yield source, frame, clock.read(frame)
-    progress.promise = promised_frames(source, progress.packets)
+    count.promise = promise_frames(source, count.packets)
 
 
-def _decodable(source: VideoSource, progress: Progress) -> Iterator[Any]:
-    """Frames of all packets that are not broken."""
+def _decode_packets(source: VideoSource, count: DecodingCount) -> Iterator[Any]:
+    """Yield the frames of all packets that are not broken."""
     av = load_av("reading video")
-    flush = None  # makes the decoder give out what it still holds
-    for packet in chain(readable_packets(source, progress.packets), [flush]):
+    flush = None  # makes the decoder return the frames it still holds
+    for packet in chain(iter_packets(source, count.packets), [flush]):
         try:
             frames = source.stream.decode(packet)
         except av.error.FFmpegError:
-            progress.broken += 1
+            count.broken += 1
             continue
         yield from frames
 
 
 class Clock:
-    """Seconds since the first frame; always advances, also where time stamps are missing or wrong."""
+    """Seconds since the first frame; they always increase, also where time stamps are missing or wrong."""
 
     def __init__(self, source: VideoSource) -> None:
         self._has_times = source.has_times
@@ -93,7 +97,7 @@ class Clock:
         self._last = 0.0
 
     def read(self, frame: Any) -> float:
-        """The time of the next frame."""
+        """Return the time of the next frame."""
         if self._number == 0:
             self._origin = frame.pts
         seconds = self._number / self._rate
@@ -106,16 +110,8 @@ class Clock:
         return seconds
 
 
-def first_frame(source: VideoSource) -> Any:
-    """The first av.VideoFrame that can be decoded."""
-    progress = Progress.of(source)
-    frame = next(_decodable(source, progress), None)
-    if frame is None:
-        raise _no_frame(source.path, progress.packets.shown)
-    return frame
-
-
-def _no_frame(path: Path, packets: int) -> VideoError:
+def _no_frame_error(path: Path, count: DecodingCount) -> VideoError:
+    packets = count.packets.shown
     if packets == 0:
         return VideoError(f"{path} has a video stream, but no frame in it")
     return VideoError(f"no frame of {path} can be decoded ({packets} packets read); record or copy it again")

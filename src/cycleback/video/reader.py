@@ -1,26 +1,110 @@
-"""Read frames: all of them in chunks, or any of them by number.
+"""Read a video: its properties, all its frames in chunks, or any frames by number.
 
-Letters: T sampled frames, N frames of a whole video, H W pixels.
+Letters: T requested frames, N frames of a whole video, H W pixels.
 """
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.video import opencv
-from cycleback.video.backend import load_opencv
-from cycleback.video.decoding import decode_in_order
-from cycleback.video.info import FrameChunk
-from cycleback.video.probe import probe
-from cycleback.video.random_access import read_ascending
-from cycleback.video.scaling import Fit, FrameScaler, Size, checked_size
-from cycleback.video.source import checked_file
+from cycleback.errors import VideoError
+from cycleback.video.decoding import decode_first_frame, decode_in_order
+from cycleback.video.index import FrameIndex, read_index
+from cycleback.video.scaling import Fit, FrameScaler, Size, check_size, count_quarter_turns, display_size
+from cycleback.video.source import VideoSource, check_file, load_av, open_video
 
 Indices = Sequence[int] | NDArray[np.integer[Any]]
+SEEK_GAIN = 8  # decoding up to this many extra frames is cheaper than a seek
+
+
+@dataclass(frozen=True)
+class VideoInfo:
+    """Properties of a video file.
+
+    Attributes:
+        path: The file.
+        width: Pixels across, as displayed (after rotation).
+        height: Pixels down, as displayed.
+        num_frames: Frames that can be shown.
+        fps: Average frames per second.
+        duration_s: Seconds from the first frame to the end of the last.
+        codec: Format of the pictures: "h264", "vp9", …
+        pixel_format: How pixels are stored: "yuv420p", "gray", …
+        rotation: Degrees the stored picture is turned counter-clockwise for display: 0, 90, 180 or 270.
+        is_variable_rate: Whether the time between frames varies.
+        has_audio: Whether there is a sound track.
+        audio_rate: Samples per second of the sound; None without sound.
+        audio_channels: Channels of the sound; 0 without sound.
+    """
+
+    path: Path
+    width: int
+    height: int
+    num_frames: int
+    fps: float
+    duration_s: float
+    codec: str
+    pixel_format: str
+    rotation: int
+    is_variable_rate: bool
+    has_audio: bool
+    audio_rate: int | None
+    audio_channels: int
+
+
+@dataclass(frozen=True)
+class FrameChunk:
+    """Consecutive frames of a video.
+
+    Attributes:
+        frames: RGB uint8 (n, H, W, 3).
+        times: Seconds float64 (n,) since the first frame of the video.
+        start: Number of the first of these frames in the video.
+    """
+
+    frames: NDArray[np.uint8]
+    times: NDArray[np.float64]
+    start: int
+
+
+def probe(path: str | os.PathLike[str]) -> VideoInfo:
+    """Read the properties of a video file; reads all packets, decodes one frame.
+
+    If the end of the file is missing, the rest is counted and a DamagedVideoWarning is given.
+    """
+    file = check_file(path)
+    with open_video(file, threaded=False) as source:
+        frame = decode_first_frame(source)
+    with open_video(file) as source:
+        index = read_index(source)
+        height, width = display_size(frame)
+        sound = next(iter(source.container.streams.audio), None)
+        return VideoInfo(
+            path=file,
+            width=width,
+            height=height,
+            num_frames=index.num_frames,
+            fps=index.average_rate(source.rate),
+            duration_s=index.duration_s,
+            codec=source.canonical_codec,
+            pixel_format=frame.format.name,
+            rotation=count_quarter_turns(frame) * 90,
+            is_variable_rate=index.is_variable_rate,
+            has_audio=sound is not None,
+            audio_rate=None if sound is None else sound.rate,
+            audio_channels=0 if sound is None else sound.channels,
+        )
+
+
+def frame_times(path: str | os.PathLike[str]) -> NDArray[np.float64]:
+    """Read the display times of all frames in seconds (N,); the first is 0.0."""
+    with open_video(check_file(path)) as source:
+        return read_index(source).times
 
 
 def iter_frames(
@@ -30,28 +114,26 @@ def iter_frames(
     chunk_frames: int = 64,
     fit: Fit = "stretch",
 ) -> Iterator[FrameChunk]:
-    """All frames of a video in the order they are shown, `chunk_frames` at a time.
+    """Yield all frames of a video in display order, `chunk_frames` at a time.
 
-    Memory grows with the chunk, not with the video. A damaged file yields what can be decoded, then gives a
-    DamagedVideoWarning.
+    Memory grows with the chunk, not with the video. A damaged file yields the frames that can be decoded and
+    then gives a DamagedVideoWarning.
 
     Args:
         path: Video file.
         size: (height, width) of the frames; None keeps the video's own.
-        chunk_frames: Frames in a chunk; the last may have fewer.
-        fit: "stretch" to `size`, or "crop": scale until `size` is covered, then cut the middle out.
+        chunk_frames: Frames per chunk; the last may have fewer.
+        fit: "stretch" to `size`, or "crop": scale until `size` is covered, then crop the middle.
     """
-    checked_size(size, fit)
+    check_size(size, fit)
     if chunk_frames < 1:
         raise ValueError(f"chunk_frames must be at least 1, got {chunk_frames!r}")
-    file = checked_file(path)
-    cv2 = load_opencv()
-    if cv2 is not None:
-        return opencv.iter_frames(cv2, file, size=size, chunk_frames=chunk_frames, fit=fit)
-    return _chunks(file, size=size, chunk_frames=chunk_frames, fit=fit)
+    file = check_file(path)
+    load_av("reading video")
+    return _iter_chunks(file, size=size, chunk_frames=chunk_frames, fit=fit)
 
 
-def _chunks(file: Path, *, size: Size | None, chunk_frames: int, fit: Fit) -> Iterator[FrameChunk]:
+def _iter_chunks(file: Path, *, size: Size | None, chunk_frames: int, fit: Fit) -> Iterator[FrameChunk]:
     scaler: FrameScaler | None = None
     frames: NDArray[np.uint8] | None = None
     times: list[float] = []
@@ -76,33 +158,102 @@ def read_frames(
     size: Size | None = None,
     fit: Fit = "stretch",
 ) -> NDArray[np.uint8]:
-    """Frames uint8 (T, H, W, 3) at `indices` (T,), exactly, in the order given; repeats are allowed.
+    """Read frames uint8 (T, H, W, 3) at exactly `indices` (T,), in that order; repeats are allowed.
 
-    Frame 0 is the first one shown. Each stretch of the file is decoded once.
+    Frame 0 is the first one shown. Each part of the file is decoded at most once.
 
     Args:
         path: Video file.
         indices: Frame numbers, each from 0 to N - 1.
         size: (height, width) of the frames; None keeps the video's own.
-        fit: "stretch" to `size`, or "crop": scale until `size` is covered, then cut the middle out.
+        fit: "stretch" to `size`, or "crop": scale until `size` is covered, then crop the middle.
     """
-    checked_size(size, fit)
-    wanted = _checked_indices(indices)
-    file = checked_file(path)
-    if len(wanted) == 0:
+    check_size(size, fit)
+    wanted = np.asarray(indices)
+    if wanted.size and (wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer)):
+        raise ValueError(f"indices must be whole numbers (T,), got {wanted.dtype} {wanted.shape}")
+    file = check_file(path)
+    if wanted.size == 0:
         info = probe(file)
         return np.empty((0, *(size or (info.height, info.width)), 3), dtype=np.uint8)
-    numbers, places = np.unique(wanted, return_inverse=True)
-    cv2 = load_opencv()
-    if cv2 is not None:
-        return opencv.read_ascending(cv2, file, numbers, size=size, fit=fit)[places]
-    return read_ascending(file, numbers, size=size, fit=fit)[places]
+    numbers, places = np.unique(wanted.astype(np.int64), return_inverse=True)
+    with open_video(file) as source:
+        index = read_index(source)
+    _check_range(file, numbers, index.num_frames)
+    frames = _read_by_seeking(file, index, numbers, size=size, fit=fit) if index.can_seek else None
+    frames = _read_in_order(file, numbers, size=size, fit=fit) if frames is None else frames
+    return frames[places]
 
 
-def _checked_indices(indices: Indices) -> NDArray[np.int64]:
-    array = np.asarray(indices)
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"indices must be whole numbers (T,), got {array.dtype} {array.shape}")
-    return array.astype(np.int64)
+def _check_range(path: Path, numbers: NDArray[np.int64], num_frames: int) -> None:
+    """Raise if a video of `num_frames` does not have all frame `numbers` (T,), which ascend."""
+    if numbers[0] < 0 or numbers[-1] >= num_frames:
+        bad = numbers[0] if numbers[0] < 0 else numbers[-1]
+        raise VideoError(f"{path} has no frame {bad}: it has {num_frames} frames, 0 to {num_frames - 1}")
+
+
+def _read_by_seeking(
+    file: Path, index: FrameIndex, numbers: NDArray[np.int64], *, size: Size | None, fit: Fit
+) -> NDArray[np.uint8] | None:
+    """Read ascending frames (T, H, W, 3), or return None if seeking does not reach one of them."""
+    out: NDArray[np.uint8] | None = None
+    with open_video(file) as source:
+        scaler = FrameScaler(size, fit, aspect=source.pixel_aspect)
+        for slot, frame in enumerate(_seek_frames(source, index, numbers)):
+            if frame is None:
+                return None
+            if out is None:
+                out = scaler.buffer(len(numbers), frame)
+            scaler.write(frame, out[slot])
+    return out
+
+
+def _seek_frames(source: VideoSource, index: FrameIndex, numbers: NDArray[np.int64]) -> Iterator[Any | None]:
+    """Yield the av.VideoFrame of each of the ascending `numbers`; None if it cannot be found.
+
+    For each, seek to the keyframe before it, decode forward, and match by time stamp.
+    """
+    av = load_av("reading video")
+    position = -1  # number of the frame decoded last
+    decoder = source.container.decode(source.stream)
+    try:
+        for number in numbers.tolist():
+            keyframe = index.keyframe_before(number)
+            if keyframe - position > SEEK_GAIN:
+                source.container.seek(int(index.pts[keyframe]), stream=source.stream)
+                decoder = source.container.decode(source.stream)
+            yield _advance(decoder, int(index.pts[number]))
+            position = number
+    except av.error.FFmpegError:
+        yield None
+
+
+def _advance(decoder: Iterator[Any], pts: int) -> Any | None:
+    """Decode up to the frame with time stamp `pts`; None if the decoder skips it."""
+    for frame in decoder:
+        if frame.pts == pts:
+            return frame
+        if frame.pts is None or frame.pts > pts:
+            return None
+    return None
+
+
+def _read_in_order(
+    file: Path, numbers: NDArray[np.int64], *, size: Size | None, fit: Fit
+) -> NDArray[np.uint8]:
+    """Read ascending frames (T, H, W, 3) by decoding from the start, for files that cannot seek."""
+    out: NDArray[np.uint8] | None = None
+    scaler: FrameScaler | None = None
+    slots = {number: slot for slot, number in enumerate(numbers.tolist())}
+    count = 0
+    for count, (source, frame, _) in enumerate(decode_in_order(file), start=1):
+        slot = slots.get(count - 1)
+        if slot is None:
+            continue
+        scaler = scaler or FrameScaler(size, fit, aspect=source.pixel_aspect)
+        if out is None:
+            out = scaler.buffer(len(numbers), frame)
+        scaler.write(frame, out[slot])
+    _check_range(file, numbers, count)
+    assert out is not None  # numbers is not empty and every one was decoded
+    return out

@@ -1,17 +1,15 @@
-"""Open a video file, and say in one line why a file is none."""
+"""Open a video file, or say in one line why it cannot be read as video."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cycleback.errors import VideoError
-from cycleback.video.backend import load_av
+from cycleback.errors import MissingDependencyError, VideoError
 
 VIDEO_SUFFIXES = frozenset(
     {".3gp", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".ogv"}
@@ -22,9 +20,17 @@ SEEKABLE = frozenset({"mp4", "matroska", "avi", "flv"})
 ATTACHED_PICTURE = 0x0400  # bit of a stream's disposition: the cover image of a song
 
 
+def load_av(purpose: str) -> ModuleType:
+    """Import PyAV on first use; `purpose` starts the error message if it is not installed."""
+    try:
+        return import_module("av")
+    except ImportError as error:
+        raise MissingDependencyError(f"{purpose} needs av: pip install av") from error
+
+
 @dataclass(frozen=True)
 class VideoSource:
-    """An open file and its picture stream."""
+    """An open file and its video stream."""
 
     path: Path
     container: Any  # av.container.InputContainer
@@ -32,22 +38,22 @@ class VideoSource:
 
     @property
     def rate(self) -> float:
-        """Frames a second as the file states them; 25 where it states nothing."""
+        """Frames per second according to the file; 25 if it does not say."""
         return float(self.stream.guessed_rate or self.stream.average_rate or 25)
 
     @property
     def pixel_aspect(self) -> float:
-        """Width of a stored pixel over its height; 1 where the file does not say."""
+        """Width of a stored pixel over its height; 1 if the file does not say."""
         return float(self.stream.sample_aspect_ratio or 1)
 
     @property
     def has_times(self) -> bool:
-        """Whether time stamps can be trusted; AVI has none of its own, so reordered frames get wrong ones."""
+        """Whether time stamps are right. AVI stores none, so reordered frames get wrong ones."""
         return not (self.container.format.name == "avi" and self.stream.codec_context.has_b_frames)
 
     @property
     def can_seek(self) -> bool:
-        """Whether every frame is stamped; other formats (.mpg, .ts) guess after a jump, at times wrongly."""
+        """Whether every frame has a time stamp; other formats (.mpg, .ts) may guess wrongly after a seek."""
         return self.has_times and not SEEKABLE.isdisjoint(self.container.format.name.split(","))
 
     @property
@@ -57,8 +63,8 @@ class VideoSource:
         return str(getattr(codec, "canonical_name", codec.name))
 
 
-def checked_file(path: str | os.PathLike[str]) -> Path:
-    """`path`, if there is a file with something in it."""
+def check_file(path: str | os.PathLike[str]) -> Path:
+    """Return `path`, or raise if there is no file or it is empty."""
     file = Path(path)
     if not file.exists():
         raise VideoError(f"{file} does not exist; check the spelling of the path")
@@ -69,16 +75,9 @@ def checked_file(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def check_range(path: Path, numbers: NDArray[np.int64], num_frames: int) -> None:
-    """Refuse frame `numbers` (T,), ascending, that a video of `num_frames` does not have."""
-    if numbers[0] < 0 or numbers[-1] >= num_frames:
-        bad = numbers[0] if numbers[0] < 0 else numbers[-1]
-        raise VideoError(f"{path} has no frame {bad}: it has {num_frames} frames, 0 to {num_frames - 1}")
-
-
 @contextmanager
 def open_container(path: Path) -> Iterator[Any]:
-    """An av.container.InputContainer for `path`."""
+    """Open `path` as an av.container.InputContainer."""
     av = load_av("reading video")
     try:
         container = av.open(str(path), metadata_errors="replace")
@@ -94,19 +93,19 @@ def open_container(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def open_video(path: Path, *, threaded: bool = True) -> Iterator[VideoSource]:
-    """The picture stream of `path`, ready to decode; `threaded` uses all cores."""
+    """Open the video stream of `path` for decoding; `threaded` uses all cores."""
     with open_container(path) as container:
-        stream = video_stream(container)
+        stream = find_video_stream(container)
         if stream is None:
-            raise VideoError(f"{path} {_without_pictures(container)}")
+            raise VideoError(f"{path} {_explain_no_video(container)}")
         stream.thread_type = "AUTO" if threaded else "NONE"
         if not threaded:
             stream.codec_context.thread_count = 1
         yield VideoSource(path, container, stream)
 
 
-def video_stream(container: Any) -> Any | None:
-    """The first stream of pictures that is not a cover image and whose format is known."""
+def find_video_stream(container: Any) -> Any | None:
+    """Return the first video stream that is not a cover image and has a known format."""
     for stream in container.streams.video:
         disposition = getattr(stream, "disposition", None)  # not in older PyAV
         is_cover = disposition is not None and disposition.value & ATTACHED_PICTURE
@@ -115,9 +114,9 @@ def video_stream(container: Any) -> Any | None:
     return None
 
 
-def _without_pictures(container: Any) -> str:
+def _explain_no_video(container: Any) -> str:
     if container.streams.video and not container.streams.audio:
         return "holds a still cover image, or a video format that cannot be decoded here"
     if container.streams.audio:
         return "has sound but no pictures; give a video file"
-    return "holds neither pictures nor sound; it is no video, or was cut off while it was written"
+    return "holds neither pictures nor sound; it is not a video, or it was cut off while being written"

@@ -1,11 +1,10 @@
-"""Write frames, and sound, to a video file that every browser plays.
+"""Write frames and sound to a video file that every browser plays.
 
 Letters: H W pixels of a frame.
 """
 
 import math
 import os
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -16,17 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.errors import OutputExistsError, VideoError
-from cycleback.video.audio import Audio
-from cycleback.video.backend import converter_options, load_av
-from cycleback.video.soundtrack import SoundTrack
+from cycleback.errors import VideoError
+from cycleback.files import atomic_file, check_output
+from cycleback.video.audio import Audio, SoundTrack
+from cycleback.video.scaling import converter_options
+from cycleback.video.source import load_av
 
 WRITE_SUFFIXES = (".mp4", ".mkv", ".mov")
 
 KEYFRAME_SECONDS = 2  # a player or reader decodes at most this much to reach any frame
 BT709 = 1  # ITU-T H.273 code of BT.709, for matrix, primaries and transfer alike
-LIMITED_RANGE = 1  # luma 16..235, what players expect
-REPEATABLE = "asm=MMX2,SSE2Fast,SSSE3,SSE4.2"  # with AVX-512, x264 plans small frames by memory no one wrote
+LIMITED_RANGE = 1  # luma 16..235, which players expect
+REPEATABLE = "asm=MMX2,SSE2Fast,SSSE3,SSE4.2"  # with AVX-512, x264 reads uninitialised memory on small frames
 
 
 def write_video(
@@ -41,18 +41,20 @@ def write_video(
 ) -> Path:
     """Write `frames` as H.264 with `audio` as AAC, and return the path.
 
-    Memory does not grow with the number of frames. The file appears only when it is whole.
+    Memory does not grow with the number of frames. The file appears only when it is complete.
 
     Args:
         path: File to write: .mp4, .mkv or .mov.
         frames: RGB images uint8 (H, W, 3), all of one size; an odd H or W is padded by repeating the edge.
-        fps: Frames a second. 29.97 and its kin become the exact 30000/1001.
-        audio: Sound starting with the first frame; cut, or padded with silence, to the video's length.
+        fps: Frames per second. 29.97 and other broadcast rates become exact fractions (30000/1001).
+        audio: Sound that starts with the first frame; cut, or padded with silence, to the video's length.
         crf: Quality, 51 (worst) to 1 (best); 0 is lossless, which browsers do not play.
-        repeatable: The same frames give the same bytes, whatever ran before; large frames take longer.
-        overwrite: Replace an existing file.
+        repeatable: Always write the same bytes for the same frames; large frames take longer.
+        overwrite: Overwrite an existing file.
     """
-    target = _checked_target(Path(path), overwrite=overwrite)
+    target = check_output(path, overwrite=overwrite, suffixes=WRITE_SUFFIXES)
+    if target.is_dir():
+        raise VideoError(f"cannot write {target}: it is a folder")
     rate = exact_rate(fps)
     if not 0 <= crf <= 51:
         raise ValueError(f"crf must be in 0..51, got {crf!r}")
@@ -60,63 +62,41 @@ def write_video(
     first = next(iterator, None)
     if first is None:
         raise VideoError(f"{target}: no frames to write; nothing was written")
-    images = _even_images(chain([first], iterator), shape=np.shape(first))
-    with _atomic(target) as container:
-        options = {"crf": str(crf), **({"x264-params": REPEATABLE} if repeatable else {})}
+    images = _pad_to_even(chain([first], iterator), shape=np.shape(first))
+    options = {"crf": str(crf), **({"x264-params": REPEATABLE} if repeatable else {})}
+    with atomic_file(target, overwrite=overwrite) as draft, _open_output(draft, target) as container:
         _encode(container, images, target=target, rate=rate, audio=audio, options=options)
     return target
 
 
 def exact_rate(fps: float) -> Fraction:
-    """The fraction meant by a rate: 25 → 25, 29.97 → 30000/1001, 12.5 → 25/2."""
+    """Return the exact fraction for a rate: 25 → 25, 29.97 → 30000/1001, 12.5 → 25/2."""
     if not (math.isfinite(fps) and fps > 0):
         raise ValueError(f"fps must be a number above 0, got {fps!r}")
-    broadcast = Fraction(round(fps * 1.001) * 1000, 1001)  # television: a thousandth under a whole number
+    broadcast = Fraction(round(fps * 1.001) * 1000, 1001)  # television: 0.1 % below a whole number
     if abs(fps - broadcast) < 2e-4 * fps:
         return broadcast
     return Fraction(float(fps)).limit_denominator(10_000)
 
 
-def _checked_target(path: Path, *, overwrite: bool) -> Path:
-    """`path`, if a video may be written there."""
-    if path.suffix.lower() not in WRITE_SUFFIXES:
-        supported = " ".join(WRITE_SUFFIXES)
-        raise VideoError(f"cannot write {path}: suffix {path.suffix!r} is not one of {supported}")
-    if path.is_dir():
-        raise VideoError(f"cannot write {path}: it is a folder")
-    if path.exists() and not overwrite:
-        raise OutputExistsError(f"{path} exists. Add --overwrite, or give another name with -o.")
-    return path
-
-
 @contextmanager
-def _atomic(target: Path) -> Iterator[Any]:
-    """An av.container.OutputContainer beside `target`; it takes the target's name only when all went well."""
+def _open_output(draft: Path, target: Path) -> Iterator[Any]:
+    """Open `draft` as an av.container.OutputContainer; errors name `target`."""
     av = load_av("writing video")
-    suffix = target.suffix.lower()
-    partial = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}.partial{suffix}")
-    options = {} if suffix == ".mkv" else {"movflags": "+faststart"}
+    options = {} if draft.suffix.lower() == ".mkv" else {"movflags": "+faststart"}
+    with _name_file_in_errors(target):
+        container = av.open(str(draft), "w", options=options)
     try:
-        with _av_errors(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            container = av.open(str(partial), "w", options=options)
-        try:
-            yield container
-        except BaseException:
-            with suppress(av.error.FFmpegError, OSError):
-                container.close()
-            raise
-        with _av_errors(target):
-            os.replace(partial, target)
-    finally:
-        with suppress(OSError):  # the folder itself may be what failed
-            partial.unlink()
+        yield container
+    finally:  # after success the container is closed already, and closing it again does nothing
+        with suppress(av.error.FFmpegError, OSError):
+            container.close()
 
 
-def _even_images(
+def _pad_to_even(
     frames: Iterable[NDArray[np.uint8]], *, shape: tuple[int, ...]
 ) -> Iterator[NDArray[np.uint8]]:
-    """Each frame checked against the first one's `shape` (H, W, 3) and padded to even H and W."""
+    """Yield each frame padded to even H and W; raise if it differs from the first one's `shape` (H, W, 3)."""
     for number, frame in enumerate(frames):
         image = np.asarray(frame)
         if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
@@ -130,8 +110,8 @@ def _even_images(
 
 
 @contextmanager
-def _av_errors(path: Path) -> Iterator[None]:
-    """Errors of the encoder or the disk, as one line that names the file."""
+def _name_file_in_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the encoder or the disk into one line that names the file."""
     av = load_av("writing video")
     try:
         yield
@@ -148,19 +128,19 @@ def _encode(
     audio: Audio | None,
     options: dict[str, str],
 ) -> None:
-    """Encode `images` (H, W, 3) one at a time, with the sound of each moment beside its picture."""
+    """Encode `images` (H, W, 3) one at a time, each followed by its sound."""
     av = load_av("writing video")
     first = next(images)
-    with _av_errors(target):
+    with _name_file_in_errors(target):
         stream = _add_video_stream(container, first.shape, rate=rate, options=options)
         sound = None if audio is None else SoundTrack(container, audio)
     reformatter = av.video.reformatter.VideoReformatter()
     for number, image in enumerate(chain([first], images)):
-        with _av_errors(target):
+        with _name_file_in_errors(target):
             container.mux(stream.encode(_to_yuv(av, reformatter, image, number)))
             if sound is not None:
                 sound.write_until((number + 1) / rate)
-    with _av_errors(target):
+    with _name_file_in_errors(target):
         container.mux(stream.encode(None))
         if sound is not None:
             sound.finish()
@@ -170,14 +150,14 @@ def _encode(
 def _add_video_stream(
     container: Any, shape: tuple[int, ...], *, rate: Fraction, options: dict[str, str]
 ) -> Any:
-    """An H.264 stream for images of `shape` (H, W, 3), tagged BT.709."""
-    # veryfast against medium: 2.5 times faster, files no larger at the same crf, 0.4 dB less
+    """Add an H.264 stream for images of `shape` (H, W, 3), tagged BT.709."""
+    # compared to medium, veryfast is 2.5 times faster at the same file size and loses 0.4 dB
     stream = container.add_stream("libx264", rate=rate, options={"preset": "veryfast", **options})
     stream.height, stream.width = shape[:2]
     stream.pix_fmt = "yuv420p"
     stream.time_base = 1 / rate
     context = stream.codec_context
-    context.thread_type = "AUTO"  # the default cuts each picture into as many slices as there are cores
+    context.thread_type = "AUTO"  # the default splits each picture into one slice per core
     context.time_base = 1 / rate
     context.gop_size = max(1, round(KEYFRAME_SECONDS * rate))
     context.colorspace = context.color_primaries = context.color_trc = BT709
@@ -186,7 +166,7 @@ def _add_video_stream(
 
 
 def _to_yuv(av: Any, reformatter: Any, image: NDArray[np.uint8], number: int) -> Any:
-    """Image (H, W, 3) → the encoder's frame, with frame `number` as its time."""
+    """Convert an image (H, W, 3) to a frame for the encoder, with `number` as its time stamp."""
     frame = reformatter.reformat(
         av.VideoFrame.from_ndarray(image, format="rgb24"),
         format="yuv420p",
