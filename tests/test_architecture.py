@@ -33,8 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "applications": {"embeddings", "data", "alignment", "annotations", "video"},
     "recipe": {"training", "embeddings", "models", "data", "losses", "config"},
 }
-ALLOWED["selection"] = {"data"}
-ALLOWED["runs"] = {"selection", *ALLOWED["recipe"], "recipe", "applications", "evaluation", "video"}
+ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "applications", "evaluation", "video"}
 ALLOWED["comparison"] = {*ALLOWED["runs"], "runs", "synth", "alignment"}
 ALLOWED["demo"] = {*ALLOWED["comparison"], "comparison"}
 ALLOWED["cli"] = set(ALLOWED)

@@ -72,15 +72,20 @@ def one_of(choices: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str:
+def did_you_mean(
+    name: str, known: Iterable[str], *, prefix: str = "", otherwise: str | None = None
+) -> str:
     """A sentence for a name that does not exist: the closest known name, or all of them.
 
     Args:
         prefix: printed before each known name, such as the section of a key.
+        otherwise: the sentence when no name is close; by default the list of known names.
     """
     names = list(known)
     if close := get_close_matches(name, names, n=1):
         return f"Did you mean {prefix + close[0]!r}?"
+    if otherwise is not None:
+        return otherwise
     return f"Known: {', '.join(prefix + item for item in names)}." if names else "There are none."
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from cycleback.data import Augmentation, AugmentSettings, augment, draw_augmentation
-from cycleback.data.augmentation import crop_and_resize
+from cycleback.data import Augmentation, AugmentSettings, augment, augment_on_gpu, draw_augmentation
+from cycleback.data.augmentation import crop_and_resize, draw_table, hsv_to_rgb, rgb_to_hsv
 
 ALL_ON = AugmentSettings(hue=0.2, saturation=(0.5, 1.5), crop=(0.8, 1.0), noise=0.05)
 
@@ -164,7 +164,7 @@ def test_wrong_shapes_are_refused() -> None:
         augment(torch.zeros(2, 3, 4, 4, dtype=torch.uint8), draw(2))
     with pytest.raises(ValueError, match=r"got torch\.float64 \(2, 4, 4, 3\)"):
         augment(clips(2, 4, 4, 3), draw(2))
-    with pytest.raises(ValueError, match="drawn for 3 clips, frames hold 2"):
+    with pytest.raises(ValueError, match="is for 3 clips, but frames hold 2"):
         augment(clips(2, 3, 4, 4), draw(3))
 
 
@@ -176,3 +176,67 @@ def test_the_device_gives_what_the_processor_gives() -> None:
     changed = augment(frames.cuda(), draw(3, settings))
     assert changed.device.type == "cuda"
     torch.testing.assert_close(changed.cpu(), augment(frames, draw(3, settings)), atol=1e-4, rtol=0)
+
+
+GRID = torch.cartesian_prod(*[torch.linspace(0, 1, 6, dtype=torch.float64)] * 3).T.reshape(3, 6, 36)
+
+
+def test_hue_saturation_and_value_equal_the_standard_library() -> None:
+    ours = torch.stack(rgb_to_hsv(GRID)).flatten(1).T
+    for pixel, hsv in zip(GRID.flatten(1).T, ours, strict=True):
+        assert hsv.tolist() == pytest.approx(colorsys.rgb_to_hsv(*pixel.tolist()), abs=1e-12)
+
+
+def test_there_and_back_is_the_same_colour() -> None:
+    torch.testing.assert_close(hsv_to_rgb(*rgb_to_hsv(GRID)), GRID)
+
+
+SETTINGS = {
+    "the paper's": AugmentSettings(),
+    "all": AugmentSettings(crop=(0.6, 1.0), saturation=(0.3, 1.9), hue=0.2),
+    "crop": AugmentSettings(flip=0, brightness=0, contrast=(1, 1), crop=(0.7, 0.9)),
+    "no contrast": AugmentSettings(contrast=(1, 1), hue=0.1),
+    "extremes": AugmentSettings(flip=1.0, brightness=0.5, contrast=(0.1, 2.5), saturation=(0, 3)),
+    "none": AugmentSettings(enabled=False),
+}
+
+
+def frames_of(*shape: int) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    frames = torch.randint(0, 256, (*shape, 3), dtype=torch.uint8, generator=generator)
+    frames[:, :, :, :3] = 7  # grey, which has no hue
+    return frames
+
+
+def draw_of(settings: AugmentSettings, clips: int) -> Augmentation:
+    return draw_augmentation(clips, settings=settings, generator=torch.Generator().manual_seed(1))
+
+
+def test_without_a_gpu_there_is_no_kernel() -> None:
+    assert augment_on_gpu(frames_of(2, 1, 1, 8, 8), draw_of(AugmentSettings(), 2)) is None
+
+
+def test_what_is_off_changes_nothing() -> None:
+    table = draw_table(Augmentation(hue=torch.tensor([0.25])), 1, device=torch.device("cpu"))
+    side, top, left, flip, brightness, contrast, hue, saturation = table[0].tolist()
+    assert (side, top, left, flip, brightness, contrast, saturation) == (1, 0, 0, 0, 0, 1, 1)
+    assert hue == 0.25
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("size", [(17, 23), (64, 64)])
+def test_the_kernel_changes_frames_as_the_operations_do(name: str, size: tuple[int, int]) -> None:
+    frames, draw = frames_of(3, 2, 2, *size), draw_of(SETTINGS[name], 3)
+    expected = augment(frames.movedim(-1, -3).float() / 255, draw)
+    found = augment_on_gpu(frames.cuda(), draw.map(Tensor.cuda))
+    assert found is not None and found.movedim(-3, -1).is_contiguous()
+    torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=2e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_noise_is_left_to_the_operations() -> None:
+    draw = draw_of(AugmentSettings(noise=0.1), 2).map(Tensor.cuda)
+    assert augment_on_gpu(frames_of(2, 1, 1, 8, 8).cuda(), draw) is None

@@ -1,5 +1,11 @@
+"""Several processes on one entry, and processes that die while writing it."""
+
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from cycleback.data import FrameCache, VideoRecord, default_cache_root
 from cycleback.data import cache as cache_module
+from cycleback.data.cache import remove_abandoned
 from cycleback.errors import DamagedVideoWarning, DataError, VideoError
 from cycleback.video import FrameChunk, read_frames, write_video
 
@@ -144,7 +152,7 @@ def held_back(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def test_videos_are_handed_out_while_others_are_decoded(
     cache: FrameCache, make_video: Make, held_back: threading.Event
 ) -> None:
-    found = cache.as_filled([make_video("late", 5), make_video("early", 6)])
+    found = cache.iter_filled([make_video("late", 5), make_video("early", 6)])
     assert next(found).name == "early"
     held_back.set()
     assert [record.name for record in found] == ["late"]
@@ -158,7 +166,7 @@ def test_after_a_video_that_fails_none_is_handed_out_and_all_are_decoded(
     records[0].path.unlink()
     threading.Timer(0.2, held_back.set).start()
     with pytest.raises(DataError, match=r"^cannot read .*gone\.mp4"):
-        next(cache.as_filled(records))
+        next(cache.iter_filled(records))
     assert len(entries(cache)) == 1
 
 
@@ -224,3 +232,131 @@ def test_a_video_cut_short_is_kept_as_far_as_it_goes_and_warned_of(tmp_path: Pat
     with pytest.warns(DamagedVideoWarning, match=r"a\.mp4"):
         cached = FrameCache(tmp_path / "cache", size=(8, 8)).load(VideoRecord("a", path))
     assert 5 < cached.num_frames < 60
+
+
+SLOW_FILL = """
+import sys, time
+from pathlib import Path
+import numpy as np
+import cycleback.data.cache as module
+from cycleback.data import FrameCache, VideoRecord
+from cycleback.video import FrameChunk
+
+def slow(path, *, size, fit):
+    for number in range(30):
+        time.sleep(float(sys.argv[3]))
+        yield FrameChunk(np.full((1, *size, 3), number, np.uint8), np.array([number / 10]), number)
+
+module.iter_frames = slow
+cached = FrameCache(Path(sys.argv[1]), size=(2, 3)).load(VideoRecord("a", Path(sys.argv[2])))
+assert (cached.frames[:, 0, 0, 0] == np.arange(30)).all()
+print("filled")
+"""
+
+
+@pytest.fixture
+def video(tmp_path: Path) -> VideoRecord:
+    (tmp_path / "a.mp4").write_text("30 0")
+    return VideoRecord("a", tmp_path / "a.mp4")
+
+
+@pytest.fixture
+def start_fill(cache: FrameCache, video: VideoRecord) -> Iterator[Callable[[float], subprocess.Popen[str]]]:
+    """start_fill(pause): another process that decodes the video, with a pause a frame."""
+    started = []
+
+    def start(pause: float) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", SLOW_FILL, str(cache.root), str(video.path), str(pause)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def temporaries(cache: FrameCache) -> list[Path]:
+    return list((cache.root / "frames").glob(".filling-*")) if cache.root.exists() else []
+
+
+def wait_for_temporary(cache: FrameCache, count: int = 1) -> list[Path]:
+    deadline = time.monotonic() + 20
+    while len(found := temporaries(cache)) < count:
+        assert time.monotonic() < deadline, "no process began to fill the cache"
+        time.sleep(0.005)
+    return found
+
+
+def test_two_processes_may_fill_one_entry_at_once(
+    cache: FrameCache, video: VideoRecord, start_fill: Callable[[float], subprocess.Popen[str]]
+) -> None:
+    processes = [start_fill(0.05), start_fill(0.05)]
+    wait_for_temporary(cache, count=2)
+    results = [process.communicate(timeout=30) for process in processes]
+    assert [out for out, _ in results] == ["filled\n", "filled\n"], results
+    assert [path.name for path in (cache.root / "frames").iterdir()] == [cache.folder(video).name]
+
+
+def test_a_killed_fill_is_ignored_and_later_cleaned_up(
+    cache: FrameCache,
+    video: VideoRecord,
+    fake_reader: None,
+    start_fill: Callable[[float], subprocess.Popen[str]],
+) -> None:
+    process = start_fill(0.2)
+    (left,) = wait_for_temporary(cache)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not cache.folder(video).exists()
+    np.testing.assert_array_equal(cache.load(video).frames[:, 0, 0, 0], np.arange(30))
+    assert left.exists()  # too young to tell from one that is just being made
+    os.utime(left, (0, 0))
+    assert remove_abandoned(left.parent) == 1 and not left.exists()
+    assert cache.load(video).num_frames == 30
+
+
+def test_a_fill_that_still_runs_is_never_cleaned_up(
+    cache: FrameCache, start_fill: Callable[[float], subprocess.Popen[str]]
+) -> None:
+    process = start_fill(0.03)
+    (busy,) = wait_for_temporary(cache)
+    time.sleep(0.1)
+    os.utime(busy, (0, 0))
+    assert remove_abandoned(busy.parent) == 0 and busy.exists()
+    assert process.communicate(timeout=30)[0] == "filled\n"
+
+
+def test_a_damaged_entry_in_the_way_of_two_readers_is_replaced(
+    cache: FrameCache, video: VideoRecord, fake_reader: None
+) -> None:
+    cache.fill([video])
+    os.truncate(cache.folder(video) / "frames.npy", 100)
+    cache.fill([video, video, video], workers=3)
+    assert cache.load(video).num_frames == 30
+    assert temporaries(cache) == []
+
+
+def test_all_frames_of_videos_are_copied_into_memory(cache: FrameCache, make_video: Make) -> None:
+    first, second = cache.load_tensors(
+        [make_video("a", 12), make_video("b", 9, first=100)], device=torch.device("cpu")
+    )
+    assert first.dtype == torch.uint8 and first.shape == (12, 2, 3, 3)
+    assert second[:, 1, 1, 1].tolist() == list(range(100, 109))
+
+
+def test_more_than_the_memory_holds_is_an_error(
+    cache: FrameCache, make_video: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cycleback.data.cache._memory_bytes", lambda: 200.0)
+    with pytest.raises(
+        DataError, match=r"0\.0 GiB of frames do not fit into the memory of cpu\. Lower data\.frame_size"
+    ):
+        cache.load_tensors([make_video("a", 12)], device=torch.device("cpu"))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_frames_may_be_copied_to_the_device(cache: FrameCache, make_video: Make) -> None:
+    (frames,) = cache.load_tensors([make_video("a", 12)], device=torch.device("cuda"))
+    assert frames.device.type == "cuda" and frames[:, 0, 0, 0].tolist() == list(range(12))

@@ -84,7 +84,7 @@ def test_a_short_video_is_an_error(folder: Path) -> None:
     write_clip(folder / "clip_b.mp4.mp4", frames=15)
     os.replace(folder / "clip_b.mp4.mp4", folder / "clip_b.mp4")
     assert found(folder) == [
-        "error: clip_b: has 15 frames, fewer than the 20 sampled from each video. "
+        "error: clip_b: has 15 frames, but training samples 20 from each video. "
         "Lower data.frames_per_video or remove the video."
     ]
     assert found(folder, frames_per_video=15) == []
@@ -100,22 +100,22 @@ def test_a_short_video_is_an_error(folder: Path) -> None:
         ("clip_a,end,-1", r"error: clip_a: 'end' is at frame -1 (LABELS, line 10), before the start."),
         (
             "clip_x,pour,3",
-            r"error: clip_x: LABELS, line 10 labels a video that is not here. Did you mean 'clip_",
+            r"error: clip_x: LABELS, line 10 labels a video that does not exist. Did you mean 'clip_",
         ),
         (
             "walking,pour,3",
-            r"error: walking: LABELS, line 10 labels a video that is not here. Remove its rows",
+            r"error: walking: LABELS, line 10 labels a video that does not exist. Remove its rows",
         ),
         (
             "clip_a,pour,13",
-            r"error: clip_a: 'pour' is at 12 and again at 13 (LABELS, line 10). The first counts",
+            r"error: clip_a: 'pour' is at 12 and again at 13 (LABELS, line 10). The first row is used",
         ),
         ("clip_a,pour,12", r"warning: clip_a: 'pour' is at 12 and again at 12 (LABELS, line 10)."),
     ],
 )
 def test_a_wrong_label_is_found(folder: Path, row: str, problem: str) -> None:
     add_labels(folder, row)
-    problems = [each for each in found(folder) if "misses" not in each]
+    problems = [each for each in found(folder) if "has no label for" not in each]
     assert len(problems) == 1
     assert problems[0].startswith(problem.replace("LABELS", str(folder / "labels.csv")))
 
@@ -142,8 +142,8 @@ def test_missing_events_are_a_warning(folder: Path) -> None:
     kept = [line for line in lines if "clip_b,pour" not in line and "clip_d" not in line]
     (folder / "labels.csv").write_text("\n".join(kept))
     first, second = found(folder)
-    assert first.startswith("warning: clip_b: misses 'pour' (labelled in 2 of 3 videos).")
-    assert second.startswith("warning: clip_d: has no labels, 3 of 4 videos have.")
+    assert first.startswith("warning: clip_b: has no label for 'pour' (in 2 of 3 videos).")
+    assert second.startswith("warning: clip_d: has no labels, but 3 of 4 videos do.")
 
 
 def test_an_action_of_one_video_is_an_error(folder: Path) -> None:
@@ -152,8 +152,8 @@ def test_an_action_of_one_video_is_an_error(folder: Path) -> None:
         (folder / action).mkdir(exist_ok=True)
         os.replace(folder / f"{name}.mp4", folder / action / f"{name}.mp4")
     assert found(folder) == [
-        "error: action 'lift' has only one video, lift/clip_d: there is nothing to align it with. "
-        "Add one, or leave it out."
+        "error: action 'lift' has only one video, lift/clip_d, and nothing to align it with. "
+        "Add another video, or remove this one."
     ]
 
 
@@ -161,8 +161,7 @@ def test_a_split_that_leaves_too_few_to_train_on_is_an_error(folder: Path) -> No
     rows = ["clip_a,train", "clip_b,val", "clip_c,val", "clip_d,val"]
     (folder / "splits.csv").write_text("\n".join(["video,split", *rows]))
     assert found(folder) == [
-        "error: the data set has 4 videos but 1 to train on; at least 2 are needed. "
-        "Move videos to the split 'train'."
+        "error: the data set has 4 videos but 1 to train on. Move at least 2 to the split 'train'."
     ]
 
 
@@ -170,8 +169,8 @@ def test_names_missing_from_the_split_or_from_the_folder_are_found(folder: Path)
     rows = ["clip_a,train", "clip_b,train", "clip_c,val", "clip_dd,val"]
     (folder / "splits.csv").write_text("\n".join(["video,split", *rows]))
     assert found(folder) == [
-        "error: clip_dd: splits.csv names a video that is not here. Did you mean 'clip_d'?",
-        "warning: clip_d: is in no split, so it is not used. Add it to splits.csv.",
+        "error: clip_dd: splits.csv lists a video that does not exist. Did you mean 'clip_d'?",
+        "warning: clip_d: is in no split and not used. Add it to splits.csv.",
     ]
 
 
@@ -189,7 +188,7 @@ def test_a_very_different_frame_rate_is_a_warning(folder: Path) -> None:
     write_clip(folder / "clip_b.mp4.mp4", fps=50)
     os.replace(folder / "clip_b.mp4.mp4", folder / "clip_b.mp4")
     (problem,) = found(folder)
-    assert problem.startswith("warning: clip_b: has 50 frames a second, usual here is 25")
+    assert problem.startswith("warning: clip_b: has 50 frames per second, but 25 is usual here")
 
 
 def test_videos_beside_folders_of_actions_are_a_warning(folder: Path) -> None:
@@ -198,7 +197,7 @@ def test_videos_beside_folders_of_actions_are_a_warning(folder: Path) -> None:
     for name in "ab":
         os.replace(folder / f"clip_{name}.mp4", folder / "pour" / f"{name}.mp4")
     (problem,) = found(folder)
-    assert problem.startswith("warning: 2 videos lie beside the folders of actions")
+    assert problem.startswith("warning: 2 videos are outside the action folders")
 
 
 def sequences(folder: Path, **features: np.ndarray) -> DatasetReport:
@@ -222,8 +221,8 @@ def test_nan_and_other_sizes_in_sequences_are_errors(tmp_path: Path) -> None:
     broken[4, 2], broken[9] = np.nan, np.inf
     report = sequences(tmp_path / "s", a=chance.random((30, 7)), b=broken, c=narrow)
     assert [str(problem) for problem in report.problems] == [
-        "error: b: 2 of 30 frames hold NaN or infinity (first: 4). Fill them in, or cut them out.",
-        "error: c: has 6 features a frame, 2 of 3 sequences have 7. Write it again, or remove it.",
+        "error: b: 2 of 30 frames contain NaN or infinity (first: 4). Fill in or remove these frames.",
+        "error: c: has 6 features per frame; 2 of 3 sequences have 7. Recreate or remove it.",
     ]
 
 
@@ -231,7 +230,7 @@ def test_sequences_among_videos_are_an_error(folder: Path) -> None:
     np.savez(folder / "clip_e.npz", features=np.ones((30, 3)))
     problems = [problem for problem in found(folder) if "no labels" not in problem]
     assert len(problems) == 1
-    assert problems[0].startswith("error: 1 of 5 are .npz sequences (clip_e, …), the others pictures.")
+    assert problems[0].startswith("error: 1 of 5 are .npz sequences (clip_e, …), the rest videos.")
 
 
 def test_folders_of_images_are_measured_and_their_damage_found(tmp_path: Path, write_images: Write) -> None:
@@ -250,4 +249,3 @@ def test_errors_come_before_warnings(folder: Path) -> None:
     add_labels(folder, "clip_z,pour,1", "clip_c,pour,99")
     report = check_dataset(read_dataset(folder, held_out=0))
     assert [problem.level for problem in report.problems] == ["error", "error", "error", "warning"]
-    assert len(report.errors) == 3 and len(report.warnings) == 1

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cycleback.data import Label, VideoRecord, event_frames, phases_from_events, read_labels, write_labels
-from cycleback.data.labels import event_order, events_of, nearest_frame
+from cycleback.data.labels import collect_events, event_order, nearest_frame
 from cycleback.errors import DataError
 
 
@@ -61,11 +61,13 @@ def test_a_row_that_makes_no_sense_is_an_error(tmp_path: Path, text: str, messag
 
 def test_the_first_of_two_labels_counts_and_units_do_not_mix() -> None:
     rows = [Label("v", "x", 9), Label("v", "y", 4), Label("v", "x", 2)]
-    assert events_of(rows) == ({"y": 4, "x": 9}, "frame")
+    assert collect_events(rows) == ({"y": 4, "x": 9}, "frame")
     with pytest.raises(
         DataError, match=r"v has labels in frames and in seconds \(one, line 1; two, line 7\)"
     ):
-        events_of([Label("v", "x", 9, "frame", "one, line 1"), Label("v", "y", 4, "seconds", "two, line 7")])
+        collect_events(
+            [Label("v", "x", 9, "frame", "one, line 1"), Label("v", "y", 4, "seconds", "two, line 7")]
+        )
 
 
 def test_events_are_named_in_the_order_they_happen() -> None:
@@ -98,9 +100,9 @@ def test_frames_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("unit", "value", "message"),
     [
-        ("frame", 5, r"v: 'x' is labelled at frame 5, but the video goes from 0 to frame 4\. Correct labels"),
+        ("frame", 5, r"v: 'x' is labelled at frame 5, but the video runs from 0 to frame 4\. Correct labels"),
         ("frame", -1, r"'x' is labelled at frame -1"),
-        ("seconds", 0.55, r"'x' is labelled at seconds 0\.55, but the video goes from 0 to 0\.400 s"),
+        ("seconds", 0.55, r"'x' is labelled at seconds 0\.55, but the video runs from 0 to 0\.400 s"),
         ("seconds", -0.2, r"'x' is labelled at seconds -0\.2"),
     ],
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from cycleback.data import digest
+from cycleback.data import sources
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError, UserError
 from cycleback.evaluation import find_overlap, refuse_overlap
@@ -54,8 +54,8 @@ def test_the_error_names_the_first_pair_and_the_count(make):
 
 def test_only_files_of_equal_size_are_read(make, monkeypatch):
     read = []
-    real = digest.file_digest
-    monkeypatch.setattr(digest, "file_digest", lambda path: read.append(path.name) or real(path))
+    real = sources.file_digest
+    monkeypatch.setattr(sources, "file_digest", lambda path: read.append(path.name) or real(path))
     find_overlap(make("t", {"a": b"1", "b": b"22"}), make("h", {"c": b"xx", "d": b"333"}))
     assert sorted(read) == ["h_c.mp4", "t_b.mp4"]
 

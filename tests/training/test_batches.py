@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import torch
 
-from cycleback.data import random_sorted
+from cycleback.data import sample_random
 from cycleback.training import BatchMaker, mixed_seed
 
 
@@ -15,7 +15,7 @@ def maker(lengths: list[int], *, window: int | None = None, seed: int = 0) -> Ba
     return BatchMaker(
         numbered_videos(lengths),
         ["pour"] * len(lengths),
-        sample=lambda n, generator: random_sorted(n, 6, generator=generator),
+        sample=lambda n, generator: sample_random(n, 6, generator=generator),
         batch_size=2,
         context_frames=2,
         context_stride=3,

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from cycleback.data import random_sorted
+from cycleback.data import sample_random
 from cycleback.losses import CombinedLoss, Loss, SaLLoss, SupervisedLoss, TCCLoss, TCNLoss
 from cycleback.models import Encoder, build_base, build_embedder
 from cycleback.training import BatchMaker, StepReport, Trainer
@@ -36,7 +36,7 @@ def make_batches(
     return BatchMaker(
         [torch.rand(n, 16, 3, 3, generator=generator).to(device) for n in lengths],
         actions or ["pour"] * num_videos,
-        sample=lambda n, generator: random_sorted(n, 6, generator=generator),
+        sample=lambda n, generator: sample_random(n, 6, generator=generator),
         batch_size=batch_size,
         context_frames=2,
         context_stride=2,

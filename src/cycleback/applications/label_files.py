@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cycleback.annotations import Annotation, Moment
 from cycleback.data.labels import nearest_frame
-from cycleback.data.names import NameIndex
+from cycleback.data.records import NameIndex
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError
 
@@ -52,10 +52,9 @@ def _match(annotation: Annotation, index: NameIndex) -> str:
         found = index.match(name)
         if found is not None:
             return found
-    close = index.closest(annotation.video)
-    guess = f" Did you mean {close!r}?" if close else ""
+    advice = index.suggest(annotation.video, otherwise="Check the spelling.")
     raise DataError(
-        f"the labels name a video {annotation.video!r}, which is not among the {len(index.names)}.{guess}"
+        f"the labels name a video {annotation.video!r}, which is not among the {len(index.names)}. {advice}"
     )
 
 

@@ -81,7 +81,7 @@ def _embedded(
     videos: Sequence[str], *, run: str, embeddings: Path | None
 ) -> "tuple[EmbeddingSet, Sequence[str]]":
     """An embedding set with all videos, and their names in it."""
-    from cycleback.selection import check_pair, file_names
+    from cycleback.data.selection import check_pair, name_files
 
     folder = embeddings is None and len(videos) == 1 and Path(videos[0]).is_dir()
     if not folder:
@@ -90,7 +90,7 @@ def _embedded(
     if folder:
         names: Sequence[str] = found.names
     else:
-        names = videos if embeddings is not None else file_names([Path(video) for video in videos])
+        names = videos if embeddings is not None else name_files([Path(video) for video in videos])
     check_pair("align", len(names))
     check_one_action(found)
     return found, names

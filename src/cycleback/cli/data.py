@@ -1,4 +1,4 @@
-"""`cycleback data check`: every problem of a data set, before training finds it."""
+"""`cycleback data`: check a data set, or prepare a published one."""
 
 import dataclasses
 from pathlib import Path
@@ -13,24 +13,25 @@ from cycleback.cli.output import console, print_json, print_next
 if TYPE_CHECKING:
     from cycleback.data import DatasetReport
 
-data = typer.Typer(
-    name="data", help="Check a data set, or bring a published one into shape.", no_args_is_help=True
-)
+data = typer.Typer(name="data", help="Check a data set, or prepare a published one.", no_args_is_help=True)
 
 
 @data.command()
 def check(
     directory: Annotated[Path, typer.Argument(help="Folder of videos, frame folders or .npz sequences.")],
-    frames_per_video: Annotated[int, typer.Option(help="Frames a training step needs from each video.")] = 20,
+    frames_per_video: Annotated[int, typer.Option(help="Require this many frames in each video.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """List videos, lengths, labels and every problem; exit code 1 when something must be fixed.
+    """Check every video, label and split of a folder; exit with code 1 if something must be fixed.
 
     Example: cycleback data check golf/
     """
     from cycleback.data import check_dataset, read_dataset
 
-    report = check_dataset(read_dataset(directory), frames_per_video=frames_per_video)
+    dataset = read_dataset(directory)
+    with progress_bars() as bars:
+        progress = counter(bars, "checking")
+        report = check_dataset(dataset, frames_per_video=frames_per_video, progress=progress)
     if as_json:
         print_json(dataclasses.asdict(report) | {"ok": report.ok})
     else:
@@ -45,13 +46,15 @@ def check(
 @data.command()
 def prepare(
     name: Annotated[str, typer.Argument(help="pouring, penn-action, golfdb or penn-poses.")],
-    source: Annotated[Path, typer.Argument(help="Where the data set lies as it was distributed.")],
-    destination: Annotated[Path, typer.Argument(help="Folder to make.")],
-    options: Annotated[list[str] | None, typer.Argument(help="Options of the reader, as key=value.")] = None,
+    source: Annotated[Path, typer.Argument(help="Folder or file of the data set as distributed.")],
+    destination: Annotated[Path, typer.Argument(help="Folder to write.")],
+    options: Annotated[
+        list[str] | None, typer.Argument(help="Options of this data set, as key=value.")
+    ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Bring a published data set into a plain folder, and say what is missing of it.
+    """Convert a published data set to a plain folder, and report missing videos.
 
     Example: cycleback data prepare golfdb downloads/golfdb golf
     """

@@ -26,13 +26,13 @@ def videos_to_add(
 ) -> "tuple[EmbeddingSet | None, list[str]]":
     """Embeddings of what the index lacks (None when it lacks nothing), and the names it has already."""
     from cycleback.data import Dataset
+    from cycleback.data.selection import select_records
     from cycleback.runs import embed_videos
     from cycleback.search import new_records
-    from cycleback.selection import named_records
 
     if embeddings is not None or run is None:
         return embedded(videos, embeddings=embeddings), []
-    records, event_names = named_records(given_videos(videos))
+    records, event_names = select_records(given_videos(videos))
     records = [dataclasses.replace(record, name=prefix + record.name) for record in records]
     new = new_records(index, records, replace_others=replace)
     unchanged = sorted({record.name for record in records} - {record.name for record in new})

@@ -69,7 +69,7 @@ def sync(
     _check_place(edits, output, overwrite=overwrite)
     _check_words(fps, sound, transfer_sound, is_edits=edits is not None)
     track = _sound(sound)
-    found = _embedded(videos, run=run, embeddings=embeddings, reference=reference, most=most)
+    found = _embedded(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
     names, files = list(found.names), paths_of(found, found.names)
     if transfer_sound is not None:
         track = _transferred(transfer_sound, names[0] if embeddings else str(files[0]), run, embeddings)
@@ -102,11 +102,11 @@ def _embedded(
     videos: list[str] | None, *, run: str, embeddings: Path | None, reference: str | None, most: int
 ) -> "EmbeddingSet":
     """Embeddings of the videos to show, the reference first."""
-    from cycleback.selection import check_pair, videos_to_show
+    from cycleback.data.selection import check_pair, pick_videos
 
     if embeddings is None:
         given_videos(videos)
-        paths = videos_to_show(videos or [], reference=reference, most=most)
+        paths = pick_videos(videos or [], reference=reference, max_videos=most)
         return embedded(list(map(str, paths)), run=run)
     found = embedded(videos, run=run, embeddings=embeddings)
     names = list(found.names)

@@ -33,8 +33,8 @@ def sound(
     from cycleback.applications import transfer_sound, write_with_sound
     from cycleback.applications.sound import check_sound_pair
     from cycleback.applications.sound_track import SOUND_SUFFIXES
+    from cycleback.data.selection import name_files
     from cycleback.files import check_output
-    from cycleback.selection import file_names
 
     check_choice("method of sound transfer", method, SOUND_METHODS)
     path = output or Path(f"{Path(target).stem}-with-sound.mp4")
@@ -42,7 +42,7 @@ def sound(
     names = [source, target]
     if embeddings is None:
         check_sound_pair(Path(source), Path(target))
-        names = file_names([Path(source), Path(target)])
+        names = name_files([Path(source), Path(target)])
     found = embedded([source, target], run=run, embeddings=embeddings)
     check_one_action(found)
     heard = transfer_sound(found, *names, method=method)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import Any
 from cycleback import __version__
 from cycleback.comparison.methods import DEFAULT, Method, method_recipe, parse_methods
 from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
-from cycleback.data.digest import record_digest
+from cycleback.data.sources import record_digest
 from cycleback.errors import ConfigError, DataError, one_of
 from cycleback.evaluation.protocol import PROTOCOLS
 from cycleback.recipe import Recipe, recipe_toml

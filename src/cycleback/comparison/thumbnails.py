@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.data import Dataset, FrameCache, VideoRecord
-from cycleback.data.image_folder import image_paths, read_image
+from cycleback.data.sources import image_paths, read_image
 from cycleback.video import probe
 
 

@@ -1,34 +1,41 @@
-"""Random changes of the picture while training: one draw a clip, the same for all its frames.
+"""Random augmentation of training frames: one draw per clip, the same for all its frames.
 
-The paper's: horizontal flip, brightness, contrast. Off unless asked for: hue, saturation, random crop, noise.
+The paper uses horizontal flip, brightness and contrast. Hue, saturation, random crop and noise are off by
+default. `augment` is plain torch; `augment_on_gpu` gives the same result with a Triton kernel.
 
 Letters: B clips, H W pixels; ... the frames of a clip, such as T sampled frames and C context frames.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cycleback.data.colour import shift_colour
+from cycleback.errors import warn_slow_path
+
+PIXELS_PER_PROGRAM = 1024
+# first column of each operation in the table of draws that the kernel reads
+COLUMNS = {"crop": 0, "flip": 3, "brightness": 4, "contrast": 5, "hue": 6, "saturation": 7}
 
 
 @dataclass(frozen=True)
 class AugmentSettings:
-    """What is drawn for each clip; the defaults are the paper's.
+    """Ranges to draw from for each clip; the defaults are the paper's.
 
     Attributes:
-        enabled: False leaves frames as they are.
-        flip: probability of mirroring left and right. Set 0 where the side matters (a text, a machine).
-        brightness: largest value added to or taken from all pixels, of a range of 1.
+        enabled: False leaves frames unchanged.
+        flip: probability of a horizontal flip. Set 0 if the side matters (text, a machine).
+        brightness: largest value added to or subtracted from all pixels, which are in [0, 1].
         contrast: range of the factor about the mean of each frame and channel; (1, 1) is off.
-        hue: largest turn of the colours, of a full circle of 1; 0 is off, usual is 0.2.
-        saturation: range of the factor of the colours' strength; (1, 1) is off, usual is (0.5, 1.5).
-        crop: range of the side of a random crop as a part of the frame's; (1, 1) is off, usual is (0.8, 1).
-        noise: standard deviation of Gaussian noise, one pattern a clip; 0 is off.
+        hue: largest hue shift, as a fraction of the colour circle; 0 is off, 0.2 is common.
+        saturation: range of the saturation factor; (1, 1) is off, (0.5, 1.5) is common.
+        crop: range of the side of a random crop, as a fraction of the frame; (1, 1) is off.
+        noise: standard deviation of Gaussian noise, one pattern per clip; 0 is off.
     """
 
     enabled: bool = True
@@ -45,27 +52,27 @@ class AugmentSettings:
             value = getattr(self, name)
             if not 0 <= value <= high:
                 raise ValueError(f"augment.{name} must be in [0, {high:g}], got {value!r}")
-        for name, most in (("contrast", float("inf")), ("saturation", float("inf")), ("crop", 1.0)):
+        for name, limit in (("contrast", float("inf")), ("saturation", float("inf")), ("crop", 1.0)):
             low, high = getattr(self, name)
-            if not 0 <= low <= high <= most or high == 0:
+            if not 0 <= low <= high <= limit or high == 0:
                 raise ValueError(
-                    f"augment.{name} must be a range low <= high from 0 to {most:g}, got {(low, high)!r}"
+                    f"augment.{name} must be a range low <= high from 0 to {limit:g}, got {(low, high)!r}"
                 )
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """One draw for each of B clips; None where an operation is off.
+    """One draw for each of B clips; None if an operation is off.
 
     Attributes:
         flip: bool (B,).
         brightness: (B,) added.
         contrast: (B,) factor.
-        hue: (B,) turn in circles.
+        hue: (B,) shift, as a fraction of the colour circle.
         saturation: (B,) factor.
-        crop: (B, 3): side, and top and left, as parts of the frame.
+        crop: (B, 3) side, top and left, as fractions of the frame.
         noise: (B,) standard deviation.
-        noise_seed: seed of the pattern of the noise.
+        noise_seed: seed of the noise pattern.
     """
 
     flip: Tensor | None = None
@@ -79,12 +86,12 @@ class Augmentation:
 
     @property
     def tensors(self) -> dict[str, Tensor]:
-        """What was drawn, by operation."""
+        """The drawn values of each operation that is on."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The same draw with every tensor changed: moved, copied, or some of its clips taken."""
+        """Apply `change` to every tensor: to move or copy the draw, or to select clips."""
         changed: dict[str, Any] = {name: change(value) for name, value in self.tensors.items()}
         return replace(self, **changed)
 
@@ -95,8 +102,8 @@ class Augmentation:
 
 
 def draw_augmentation(batch: int, *, settings: AugmentSettings, generator: torch.Generator) -> Augmentation:
-    """Draw for `batch` clips. Turning one operation on or off leaves the draws of the others as they were."""
-    u = torch.rand(batch, 8, generator=generator)  # uniform in [0, 1), a column an operation
+    """Draw for `batch` clips. Turning one operation on or off does not change the draws of the others."""
+    u = torch.rand(batch, 8, generator=generator)  # uniform in [0, 1), one column per operation
     noise_seed = int(torch.randint(2**62, (1,), generator=generator))
     if not settings.enabled:
         return Augmentation()
@@ -118,22 +125,23 @@ def _uniform(u: Tensor, bounds: tuple[float, float]) -> Tensor:
     return bounds[0] + (bounds[1] - bounds[0]) * u
 
 
-def _symmetric(u: Tensor, most: float) -> Tensor | None:
-    return _uniform(u, (-most, most)) if most else None
+def _symmetric(u: Tensor, limit: float) -> Tensor | None:
+    return _uniform(u, (-limit, limit)) if limit else None
 
 
 def augment(frames: Tensor, augmentation: Augmentation) -> Tensor:
-    """Apply one draw a clip to all frames of the clip, on the device of the frames.
+    """Apply one draw per clip to all frames of the clip, on the device of the frames.
 
-    The order is the reference program's: crop, flip, brightness, contrast, hue, saturation, then clipping to
-    [0, 1]. Noise comes before the clipping. Hue and saturation only exist in [0, 1], so it clips before them.
+    The order is that of the reference program: crop, flip, brightness, contrast, hue, saturation, then
+    clipping to [0, 1]. Noise comes before the final clipping. Hue and saturation are defined only in [0, 1],
+    so frames are also clipped before them.
 
     Args:
         frames: float (B, ..., 3, H, W) in [0, 1].
         augmentation: from `draw_augmentation(B)`.
 
     Returns:
-        Frames of the same shape and dtype in [0, 1]; `frames` itself when every operation is off.
+        Frames of the same shape and dtype in [0, 1]; `frames` itself if every operation is off.
     """
     _check(frames, augmentation)
     if augmentation.is_identity:
@@ -147,15 +155,15 @@ def augment(frames: Tensor, augmentation: Augmentation) -> Tensor:
         frames = shift_colour(frames.clamp(0, 1), hue=augmentation.hue, saturation=augmentation.saturation)
     if augmentation.noise is not None:
         frames = frames + _column(augmentation.noise, frames) * _noise(frames, augmentation.noise_seed)
-    return frames.clamp_(0, 1)  # in place: by now these are not the caller's frames
+    return frames.clamp_(0, 1)  # in place: these are no longer the caller's frames
 
 
 def crop_and_resize(frames: Tensor, crop: Tensor) -> Tensor:
-    """Cut a box out of all frames of a clip and resize it, bilinearly, to the size of the frame.
+    """Crop a box from all frames of a clip and resize it bilinearly to the size of the frame.
 
     Args:
         frames: (B, ..., 3, H, W).
-        crop: (B, 3): side, top and left of the box as parts of the frame, whose proportions it has.
+        crop: (B, 3) side, top and left of the box, as fractions of the frame, whose proportions it has.
     """
     height, width = frames.shape[-2:]
     crop = crop.to(device=frames.device, dtype=frames.dtype)
@@ -164,15 +172,13 @@ def crop_and_resize(frames: Tensor, crop: Tensor) -> Tensor:
     grid = torch.stack(
         [columns[:, None, :].expand(-1, height, -1), rows[:, :, None].expand(-1, -1, width)], dim=-1
     )  # (B, H, W, 2) as x, y
-    stacked = frames.reshape(
-        len(frames), -1, height, width
-    )  # all frames and channels of a clip share its grid
+    stacked = frames.reshape(len(frames), -1, height, width)  # all frames of a clip share its grid
     resized = F.grid_sample(stacked, grid, mode="bilinear", padding_mode="border", align_corners=False)
     return resized.reshape(frames.shape)
 
 
 def _box_grid(side: Tensor, start: Tensor, pixels: int) -> Tensor:
-    """Centres (B, pixels) of the box's pixels, where -1 and 1 are the edges of the frame."""
+    """Return the centres (B, pixels) of the box's pixels, where -1 and 1 are the edges of the frame."""
     centres = (torch.arange(pixels, device=side.device, dtype=side.dtype) + 0.5) / pixels
     return 2 * (start[:, None] + side[:, None] * centres) - 1
 
@@ -180,7 +186,7 @@ def _box_grid(side: Tensor, start: Tensor, pixels: int) -> Tensor:
 def adjust_light(frames: Tensor, *, brightness: Tensor | None, contrast: Tensor | None) -> Tensor:
     """Add `brightness` (B,), then scale by `contrast` (B,) about the mean of each frame and channel.
 
-    Both in one go: c·(x + b - mean(x + b)) + mean(x + b) = c·x + (1 - c)·mean(x) + b.
+    In one step: c·(x + b - mean(x + b)) + mean(x + b) = c·x + (1 - c)·mean(x) + b.
     """
     if contrast is None:
         return frames if brightness is None else frames + _column(brightness, frames)
@@ -191,8 +197,50 @@ def adjust_light(frames: Tensor, *, brightness: Tensor | None, contrast: Tensor 
     return torch.addcmul(offset, factor, frames)
 
 
+def shift_colour(frames: Tensor, *, hue: Tensor | None = None, saturation: Tensor | None = None) -> Tensor:
+    """Shift the hue and scale the saturation of RGB frames (B, ..., 3, H, W) in [0, 1].
+
+    Args:
+        frames: float (B, ..., 3, H, W) in [0, 1], RGB.
+        hue: (B,) shift, as a fraction of the colour circle; None for no change.
+        saturation: (B,) factor; the product is clipped to [0, 1]. None for no change.
+    """
+    h, s, v = rgb_to_hsv(frames)
+    shape = (-1, *[1] * (h.ndim - 1))
+    if hue is not None:
+        h = (h + hue.to(h).reshape(shape)) % 1.0
+    if saturation is not None:
+        s = (s * saturation.to(s).reshape(shape)).clamp(0, 1)
+    return hsv_to_rgb(h, s, v)
+
+
+def rgb_to_hsv(frames: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Convert RGB (..., 3, H, W) to hue, saturation and value, each (..., H, W), all in [0, 1]."""
+    red, green, blue = frames.unbind(-3)
+    value, strongest = frames.max(dim=-3)
+    span = value - frames.amin(dim=-3)
+    safe = torch.where(span > 0, span, torch.ones_like(span))  # grey has no hue; 0 is used
+    sector = torch.stack([(green - blue) / safe, 2 + (blue - red) / safe, 4 + (red - green) / safe], dim=-3)
+    hue = sector.gather(-3, strongest.unsqueeze(-3)).squeeze(-3) / 6 % 1.0
+    saturation = span / torch.where(value > 0, value, torch.ones_like(value))
+    return torch.where(span > 0, hue, torch.zeros_like(hue)), saturation, value
+
+
+def hsv_to_rgb(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
+    """Convert hue, saturation and value (..., H, W) to RGB (..., 3, H, W), all in [0, 1].
+
+    Channel n (red 5, green 3, blue 1) is v - v·s·max(0, min(k, 4 - k, 1)) with k = (n + 6·hue) mod 6.
+    """
+    chroma = value * saturation
+    channels = []
+    for shift in (5, 3, 1):
+        k = (shift + 6 * hue) % 6
+        channels.append(value - chroma * torch.minimum(k, 4 - k).clamp(0, 1))
+    return torch.stack(channels, dim=-3)
+
+
 def _noise(frames: Tensor, seed: int) -> Tensor:
-    """Standard normal numbers, one picture (3, H, W) a clip, which broadcast against `frames`."""
+    """Draw standard normal noise, one pattern (3, H, W) per clip, that broadcasts against `frames`."""
     generator = torch.Generator(frames.device).manual_seed(seed)
     batch, pixels = frames.shape[0], frames.shape[-3:]
     noise = torch.randn(batch, *pixels, generator=generator, device=frames.device, dtype=frames.dtype)
@@ -200,7 +248,7 @@ def _noise(frames: Tensor, seed: int) -> Tensor:
 
 
 def _column(values: Tensor, frames: Tensor) -> Tensor:
-    """`values` (B,) on the device and with the rank of `frames`: (B, 1, ..., 1)."""
+    """Move `values` (B,) to the device and rank of `frames`: (B, 1, ..., 1)."""
     dtype = values.dtype if values.dtype == torch.bool else frames.dtype
     return values.to(device=frames.device, dtype=dtype).reshape(-1, *[1] * (frames.ndim - 1))
 
@@ -210,4 +258,73 @@ def _check(frames: Tensor, augmentation: Augmentation) -> None:
         raise ValueError(f"frames must be float (B, ..., 3, H, W), got {frames.dtype} {tuple(frames.shape)}")
     for values in augmentation.tensors.values():
         if len(values) != len(frames):
-            raise ValueError(f"the augmentation is drawn for {len(values)} clips, frames hold {len(frames)}")
+            raise ValueError(f"the augmentation is for {len(values)} clips, but frames hold {len(frames)}")
+
+
+def augment_on_gpu(frames: Tensor, augmentation: Augmentation) -> Tensor | None:
+    """Apply `augment` with a kernel that reads each pixel once; None if that is not possible here.
+
+    Args:
+        frames: uint8 (B, ..., H, W, 3) on a GPU.
+        augmentation: from `draw_augmentation(B)`, without noise.
+
+    Returns:
+        Frames (B, ..., 3, H, W) in [0, 1], channels last in memory, as convolutions on a GPU want them.
+    """
+    can = frames.is_cuda and frames.is_contiguous() and frames.numel() < 2**31 and augmentation.noise is None
+    kernels = _build_kernels() if can else None
+    if kernels is None:
+        return None
+    with torch.cuda.device(frames.device):
+        return _run_kernels(kernels, frames, augmentation)
+
+
+@cache
+def _build_kernels() -> Any:
+    """Compile the kernels by running them once; None without Triton, or with a warning if they fail."""
+    if find_spec("triton") is None:
+        return None
+    frames = torch.zeros(1, 1, 2, 2, 3, dtype=torch.uint8, device="cuda")
+    one = torch.ones(1, device="cuda")
+    draw = Augmentation(contrast=one, hue=one, crop=torch.ones(1, 3, device="cuda"))
+    try:
+        from cycleback.data import _augment_kernels
+
+        _run_kernels(_augment_kernels, frames, draw)
+    except Exception as error:  # a compiler may raise anything, and `augment` works without it
+        warn_slow_path("the Triton kernel for augmentation", str(error))
+        return None
+    return _augment_kernels
+
+
+def _run_kernels(kernels: Any, frames: Tensor, augmentation: Augmentation) -> Tensor:
+    clips, (height, width) = len(frames), frames.shape[-3:-1]
+    count = frames.numel() // (3 * height * width)
+    draws = draw_table(augmentation, clips, device=frames.device)
+    means = torch.empty(count, 3, device=frames.device)
+    output = torch.empty(frames.shape, device=frames.device)
+    inputs, shape = (frames, draws, means), (count // clips, height, width)
+    has_crop, has_contrast = augmentation.crop is not None, augmentation.contrast is not None
+    if has_contrast:
+        kernels.average_frame[(count,)](*inputs, *shape, has_crop=has_crop, pixels=PIXELS_PER_PROGRAM)
+    kernels.augment_frame[(count, -(-height * width // PIXELS_PER_PROGRAM))](
+        *inputs,
+        output,
+        *shape,
+        has_crop=has_crop,
+        has_contrast=has_contrast,
+        has_colour=augmentation.hue is not None or augmentation.saturation is not None,
+        pixels=PIXELS_PER_PROGRAM,
+    )
+    return output.movedim(-1, -3)
+
+
+def draw_table(augmentation: Augmentation, clips: int, *, device: torch.device) -> Tensor:
+    """Return the draw of each clip as a row (B, 8), with neutral values for operations that are off."""
+    table = torch.zeros(clips, 8, device=device)
+    for operation in ("crop", "contrast", "saturation"):
+        table[:, COLUMNS[operation]] = 1.0
+    for name, values in augmentation.tensors.items():
+        columns = values.to(table).reshape(clips, -1)
+        table[:, COLUMNS[name] : COLUMNS[name] + columns.shape[1]] = columns
+    return table

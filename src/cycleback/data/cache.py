@@ -1,50 +1,87 @@
-"""The frame cache: each video decoded once, resized, and mapped from disk ever after.
+"""The frame cache: decode and resize each video once, then map its frames from disk.
 
-A cache is a folder that may be deleted at any time. An entry is found by the content of the video and the
-settings, so moving or renaming videos costs nothing. Several processes may use one cache at once.
+A cache is a folder that may be deleted at any time. Entries are found by the content of the video and the
+settings, so moved or renamed videos are not decoded again. Several processes may use one cache at once.
+
+An entry is a folder of frames.npy, times.npy and meta.json. It is not written through `cycleback.files`:
+several processes may write the same entry, the first complete one stays, and gigabytes that can be decoded
+again are not flushed to disk.
 
 Letters: N frames of a video, H W pixels.
 """
 
 import hashlib
+import json
 import os
+import shutil
+import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, TYPE_CHECKING, Literal
 
-from cycleback.data.cache_entry import (
-    FORMAT_VERSION,
-    CachedFrames,
-    discard_damaged,
-    open_entry,
-    remove_abandoned,
-    write_entry,
-)
-from cycleback.data.digest import record_digest
-from cycleback.data.image_folder import iter_images
+import numpy as np
+from numpy.typing import NDArray
+
 from cycleback.data.records import VideoRecord
+from cycleback.data.sources import iter_images, record_digest
 from cycleback.errors import DataError, UserError
+from cycleback.progress import Counter, ignore
 from cycleback.video import FrameChunk, iter_frames
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 Fit = Literal["stretch", "crop"]
 CACHE_VARIABLE = "CYCLEBACK_CACHE"
-ATTEMPTS = 4  # of opening: another process may be replacing the same damaged entry
+FORMAT_VERSION = 1
+MAX_ATTEMPTS = 4  # to open an entry: another process may be replacing the same damaged one
+TEMPORARY = ".filling-"
+MIN_AGE_S = 60.0  # a temporary folder younger than this may not be locked yet
+ABANDONED_S = 24 * 3600.0  # where files cannot be locked, only the age tells
 
 
 def default_cache_root() -> Path:
-    """The folder named by the environment variable CYCLEBACK_CACHE, or ~/.cache/cycleback."""
+    """Return the folder named by the environment variable CYCLEBACK_CACHE, or ~/.cache/cycleback."""
     return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "cycleback").expanduser()
+
+
+@dataclass(frozen=True)
+class CachedFrames:
+    """All frames of one video at the size of the cache.
+
+    Attributes:
+        frames: uint8 (N, H, W, 3) RGB, read-only, mapped from disk: only indexed frames are read.
+        times: float64 (N,) presentation time of each frame in seconds, the first at 0.
+    """
+
+    frames: NDArray[np.uint8]
+    times: NDArray[np.float64]
+
+    @property
+    def num_frames(self) -> int:
+        """N."""
+        return len(self.times)
 
 
 class FrameCache:
     """Frames of videos at one size, on disk.
 
     Args:
-        root: folder of the cache, made when the first frames are written; default `default_cache_root()`.
+        root: folder of the cache, created on the first write; default `default_cache_root()`.
         size: (height, width) of the frames.
-        fit: "stretch" the picture to the size, as the paper does, or "crop" its middle to keep proportions.
+        fit: "stretch" the frame to the size, as the paper does, or "crop" its centre to keep proportions.
     """
 
     def __init__(
@@ -57,10 +94,10 @@ class FrameCache:
         self.root = default_cache_root() if root is None else Path(root)
         self.size = (int(size[0]), int(size[1]))
         self.fit: Fit = fit
-        self._digests: dict[tuple[Path, int, int], str] = {}  # a file that did not change is hashed once
+        self._digests: dict[tuple[Path, int, int], str] = {}  # an unchanged file is hashed once
 
     def folder(self, record: VideoRecord) -> Path:
-        """Where the frames of a video are, or will be. Reads the video's file to know its content."""
+        """Return the folder of a video's entry, which may not exist yet. Reads the video file to hash it."""
         if record.kind == "sequence":
             raise ValueError(f"{record.name} is a sequence of features and has no frames; use load_sequence")
         settings = f"v{FORMAT_VERSION}/{self.size[0]}x{self.size[1]}/{self.fit}"
@@ -77,118 +114,132 @@ class FrameCache:
         return self._digests[state]
 
     def load(self, record: VideoRecord) -> CachedFrames:
-        """The frames of a video, decoded now if they are not there or their entry is damaged.
+        """Return the frames of a video, decoding them if the entry is missing or damaged.
 
         Raises:
             VideoError: the video cannot be decoded.
-            DataError: the video's file, or the cache, cannot be read or written.
+            DataError: the video file or the cache cannot be read or written.
         """
         return self._load(record, threading.Event())
 
-    def fill(
-        self,
-        records: Iterable[VideoRecord],
-        *,
-        progress: Callable[[int, int], None] | None = None,
-        workers: int | None = None,
-    ) -> None:
-        """Decode all videos that are not in the cache yet; sequences are left out, they need no decoding.
+    def load_tensors(self, records: Iterable[VideoRecord], *, device: "torch.device") -> "list[Tensor]":
+        """Copy all frames of the videos into the memory of `device`, each video uint8 (N, H, W, 3)."""
+        import torch
 
-        An interrupted fill keeps every finished video; the next one goes on from there.
+        videos = [self.load(record).frames for record in records]
+        nbytes = sum(frames.nbytes for frames in videos)
+        too_large = DataError(
+            f"{nbytes / 2**30:.1f} GiB of frames do not fit into the memory of {device}. "
+            "Lower data.frame_size, or use fewer videos."
+        )
+        if device.type == "cpu" and nbytes > _memory_bytes():
+            raise too_large
+        try:
+            return [torch.tensor(frames, device=device) for frames in videos]
+        except torch.cuda.OutOfMemoryError as error:
+            raise too_large from error
+
+    def fill(
+        self, records: Iterable[VideoRecord], *, progress: Counter = ignore, workers: int | None = None
+    ) -> None:
+        """Decode all videos that are not in the cache yet; sequences need no decoding and are skipped.
+
+        An interrupted fill keeps every finished video, and the next fill continues from there.
 
         Args:
             records: the videos.
             progress: called with (videos done, videos) after each video, in the calling thread.
-            workers: videos decoded at a time (default: half the cores, at least 2). Decoding one video uses
-                several cores by itself.
+            workers: videos decoded at a time (default: half the cores, at least 2). Decoding one video
+                already uses several cores.
 
         Raises:
-            DataError: some videos cannot be used; all others are in the cache by then.
+            DataError: some videos cannot be used; all others are in the cache.
         """
         videos = [record for record in records if record.kind != "sequence"]
         failures: dict[str, UserError] = {}
-        for done, (record, failure) in enumerate(self._each(videos, workers), start=1):
+        for done, (record, failure) in enumerate(self._decode_all(videos, workers), start=1):
             if failure is not None:
                 failures[record.name] = failure
-            if progress is not None:
-                progress(done, len(videos))
-        _raise_any(failures, videos)
+            progress(done, len(videos))
+        _raise_failures(failures, videos)
 
-    def as_filled(
+    def iter_filled(
         self, records: Sequence[VideoRecord], *, workers: int | None = None
     ) -> Iterator[VideoRecord]:
-        """The videos, each as soon as its frames are there, while the others are decoded.
+        """Yield each video as soon as it is in the cache, while the others are being decoded.
 
-        After one that cannot be used none is handed out any more; the error comes when all are decoded, as
-        with `fill`.
+        After a video that cannot be used no more are yielded. The error is raised when all are decoded, as by
+        `fill`.
         """
         failures: dict[str, UserError] = {}
-        for record, failure in self._each(records, workers):
+        for record, failure in self._decode_all(records, workers):
             if failure is not None:
                 failures[record.name] = failure
             elif not failures:
                 yield record
-        _raise_any(failures, records)
+        _raise_failures(failures, records)
 
-    def _each(
+    def _decode_all(
         self, videos: Sequence[VideoRecord], workers: int | None
     ) -> Iterator[tuple[VideoRecord, UserError | None]]:
-        """Each video when it is decoded, with what was wrong with it."""
+        """Yield each video once it is decoded, with its error if it cannot be used."""
         stop = threading.Event()
+
+        def fill_one(record: VideoRecord) -> None:
+            self._load(record, stop)  # the result is dropped, so that a thousand videos are not held open
+
         with ThreadPoolExecutor(workers or max(2, (os.cpu_count() or 1) // 2)) as pool:
-            futures = {pool.submit(self._fill_one, record, stop): record for record in videos}
+            futures = {pool.submit(fill_one, record): record for record in videos}
             try:
                 for future in as_completed(futures):
-                    yield futures[future], _failure_of(future)
-            except BaseException:  # also Ctrl-C, or no one asks for more: end the workers at their next chunk
+                    yield futures[future], _user_error(future)
+            except BaseException:  # Ctrl-C, or the caller stops: end the workers at their next chunk
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
-    def _fill_one(self, record: VideoRecord, stop: threading.Event) -> None:
-        self._load(record, stop)  # and forget it: a thousand videos are not held open
-
     def _load(self, record: VideoRecord, stop: threading.Event) -> CachedFrames:
         folder = self.folder(record)
-        for attempt in range(ATTEMPTS):
-            was_there = folder.exists()
-            entry = open_entry(folder, self.size)
+        for attempt in range(MAX_ATTEMPTS):
+            is_there = folder.exists()
+            entry = _open_entry(folder, self.size)
             if entry is not None:
                 return entry
-            if attempt + 1 < ATTEMPTS:
-                self._write(record, folder, stop, is_damaged=was_there)
-        raise DataError(f"{record.name}: its frames cannot be kept in {folder}. Delete that folder.")
+            if attempt + 1 < MAX_ATTEMPTS:
+                self._write(record, folder, stop, is_damaged=is_there)
+        raise DataError(f"{record.name}: its frames cannot be stored in {folder}. Delete that folder.")
 
     def _write(self, record: VideoRecord, folder: Path, stop: threading.Event, *, is_damaged: bool) -> None:
+        read = iter_images if record.kind == "frames" else iter_frames
+
+        def decode() -> Iterator[FrameChunk]:
+            for chunk in read(record.path, size=self.size, fit=self.fit):
+                if stop.is_set():
+                    raise DataError("decoding was stopped")
+                yield chunk
+
         try:
             if is_damaged:
-                discard_damaged(folder, self.size)
+                _discard_damaged(folder, self.size)
             remove_abandoned(folder.parent)
-            chunks = _until(stop, self._decode(record))
-            write_entry(folder, chunks, size=self.size, source=str(record.path))
+            _write_entry(folder, decode(), size=self.size, source=str(record.path))
         except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _decode(self, record: VideoRecord) -> Iterator[FrameChunk]:
-        read = iter_images if record.kind == "frames" else iter_frames
-        return read(record.path, size=self.size, fit=self.fit)
-
-    def _unwritable(self, error: OSError) -> DataError:
-        return DataError(
-            f"cannot write the frame cache in {self.root}: {error.strerror or error}. "
-            f"Set {CACHE_VARIABLE} to a folder that can be written and has space."
-        )
+            raise DataError(
+                f"cannot write the frame cache in {self.root}: {error.strerror or error}. "
+                f"Set {CACHE_VARIABLE} to a writable folder with enough space."
+            ) from error
 
 
-def _until(stop: threading.Event, chunks: Iterator[FrameChunk]) -> Iterator[FrameChunk]:
-    for chunk in chunks:
-        if stop.is_set():
-            raise DataError("decoding was stopped")
-        yield chunk
+def _memory_bytes() -> float:
+    """Return the memory of this machine; infinite if the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
-def _failure_of(future: "Future[None]") -> UserError | None:
-    """Why a video cannot be used, if it cannot; anything else that went wrong is raised."""
+def _user_error(future: "Future[None]") -> UserError | None:
+    """Return the error that makes a video unusable, if any; other errors are raised."""
     try:
         future.result()
     except UserError as error:
@@ -196,19 +247,137 @@ def _failure_of(future: "Future[None]") -> UserError | None:
     return None
 
 
-def _raise_any(failures: dict[str, UserError], records: Sequence[VideoRecord]) -> None:
-    """Raise what is wrong with some of the videos, named in their order."""
-    if failures:
-        in_order = {record.name: failures[record.name] for record in records if record.name in failures}
-        raise _failure(in_order, len(records))
+def _raise_failures(failures: dict[str, UserError], records: Sequence[VideoRecord]) -> None:
+    """Raise the only error as it is, or the first with the names of the other videos, in their order."""
+    failed = [record.name for record in records if record.name in failures]
+    if len(failed) == 1:
+        raise failures[failed[0]]
+    if failed:
+        others = ", ".join(failed[1:6]) + (", …" if len(failed) > 6 else "")
+        raise DataError(
+            f"{len(failed)} of {len(records)} videos cannot be used. {failed[0]}: {failures[failed[0]]} "
+            f"The others: {others}."
+        )
 
 
-def _failure(failures: dict[str, UserError], total: int) -> UserError:
-    """The error itself when there is one, else the first with the names of the others."""
-    (name, first), *others = failures.items()
-    if not others:
-        return first
-    names = ", ".join(other for other, _ in others[:5]) + (", …" if len(others) > 5 else "")
-    return DataError(
-        f"{len(failures)} of {total} videos cannot be used. {name}: {first} The others: {names}."
-    )
+def _open_entry(folder: Path, size: tuple[int, int]) -> CachedFrames | None:
+    """Open the entry in `folder`, or return None if it is missing or damaged (truncated, unreadable)."""
+    try:
+        meta = json.loads((folder / "meta.json").read_text("utf-8"))
+        frames = np.load(folder / "frames.npy", mmap_mode="r", allow_pickle=False)
+        times = np.load(folder / "times.npy", allow_pickle=False)
+        expected = (int(meta["num_frames"]), *size, 3)
+        is_whole = frames.shape == expected and frames.dtype == np.uint8 and times.shape == expected[:1]
+    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        return None
+    return CachedFrames(frames, times) if is_whole else None
+
+
+def _write_entry(folder: Path, chunks: Iterable[FrameChunk], *, size: tuple[int, int], source: str) -> None:
+    """Write an entry chunk by chunk, in constant memory, and rename it to `folder` when it is complete.
+
+    If another process has completed the same entry meanwhile, that one stays: both hold the same frames.
+    `source` is stored in meta.json for people who look into the cache.
+    """
+    temporary = folder.parent / f"{TEMPORARY}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+    temporary.mkdir(parents=True)
+    try:
+        with _lock(temporary):
+            with (temporary / "frames.npy").open("wb") as stream:
+                times = _stream_frames(stream, chunks, size)
+            np.save(temporary / "times.npy", times)
+            meta = {"version": FORMAT_VERSION, "num_frames": len(times), "source": source}
+            (temporary / "meta.json").write_text(json.dumps(meta), "utf-8")
+            _rename(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _stream_frames(
+    stream: IO[bytes], chunks: Iterable[FrameChunk], size: tuple[int, int]
+) -> NDArray[np.float64]:
+    """Append the frames of all chunks as one .npy array and return their times (N,).
+
+    The header is first written for zero frames and rewritten at the end: numpy leaves room in it for the
+    first axis to grow.
+    """
+    _write_header(stream, 0, size)
+    start = stream.tell()
+    times: list[NDArray[np.float64]] = [np.empty(0)]
+    for chunk in chunks:
+        stream.write(np.ascontiguousarray(chunk.frames).data)
+        times.append(chunk.times)
+    joined = np.concatenate(times)
+    stream.seek(0)
+    _write_header(stream, len(joined), size)
+    if stream.tell() != start:
+        raise RuntimeError(f"the header of frames.npy grew from {start} to {stream.tell()} bytes")
+    return joined
+
+
+def _write_header(stream: IO[bytes], num_frames: int, size: tuple[int, int]) -> None:
+    header = {"descr": "|u1", "fortran_order": False, "shape": (num_frames, *size, 3)}
+    np.lib.format.write_array_header_1_0(stream, header)
+
+
+def _rename(temporary: Path, folder: Path) -> None:
+    """Rename a complete entry to its final name; an existing entry stays."""
+    try:
+        os.replace(temporary, folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _discard_damaged(folder: Path, size: tuple[int, int]) -> None:
+    """Remove a damaged entry; if another process has just replaced it, put the good one back."""
+    trash = folder.parent / f"{TEMPORARY}{uuid.uuid4().hex}"
+    try:
+        os.replace(folder, trash)
+    except FileNotFoundError:
+        return
+    if _open_entry(trash, size) is not None:
+        _rename(trash, folder)
+    shutil.rmtree(trash, ignore_errors=True)
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder; the system releases it when this process ends for any reason."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems cannot lock; then only the age tells
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def remove_abandoned(folder: Path) -> int:
+    """Remove temporary folders whose process was killed while filling, and return their number."""
+    abandoned = [path for path in folder.glob(f"{TEMPORARY}*") if _is_abandoned(path)]
+    for path in abandoned:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(abandoned)
+
+
+def _is_abandoned(temporary: Path) -> bool:
+    try:
+        age = time.time() - temporary.stat().st_mtime
+        if age < MIN_AGE_S or fcntl is None:
+            return age > ABANDONED_S
+        handle = os.open(temporary, os.O_RDONLY)
+    except OSError:
+        return False  # just renamed or removed
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return age > ABANDONED_S
+    finally:
+        os.close(handle)
+    return True

@@ -1,19 +1,90 @@
-"""Every problem of a data set in one pass, before training finds them one by one."""
+"""Find every problem of a data set before training stumbles over them one by one.
+
+Letters: N frames of a video, F features per frame.
+"""
 
 import hashlib
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from statistics import median
+from typing import Literal
 
-from cycleback.data.check_labels import label_problems
-from cycleback.data.check_videos import measure
-from cycleback.data.names import NameIndex
-from cycleback.data.records import Dataset, VideoRecord
-from cycleback.data.report import DatasetReport, Problem, VideoRow
-from cycleback.data.split import SPLITS_FILE
+import numpy as np
+from numpy.typing import NDArray
 
-FPS_FACTOR = 1.5  # frame rates further apart than this are "mixed"
+from cycleback.data.folder import SPLITS_FILE
+from cycleback.data.labels import nearest_frame
+from cycleback.data.records import Dataset, Kind, Label, NameIndex, VideoRecord
+from cycleback.data.sources import folder_fps, image_paths, iter_images, load_sequence, read_image
+from cycleback.errors import DamagedVideoWarning, DataError, VideoError
+from cycleback.progress import Counter as ProgressCounter
+from cycleback.progress import ignore
+from cycleback.video import FrameChunk, frame_times, iter_frames, probe
+
+FPS_FACTOR = 1.5  # frame rates that differ by more than this factor are reported
+THUMBNAIL = (16, 16)  # frames are decoded only to see that they can be
+
+Level = Literal["error", "warning"]
+Times = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem. An error stops training or makes results wrong; a warning may be intended.
+
+    Attributes:
+        level: "error" or "warning".
+        video: name of the video, or "" for the whole data set.
+        message: what is wrong and what to do, in one line.
+    """
+
+    level: Level
+    video: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.video}: " if self.video else ""
+        return f"{self.level}: {where}{self.message}"
+
+
+@dataclass(frozen=True)
+class VideoRow:
+    """Measurements of one video.
+
+    Attributes:
+        name: of the record, as are action, split and kind.
+        num_frames: number of frames that can be read; 0 if the video cannot be read.
+        fps: average frames per second.
+        size: (height, width) in pixels, or (F,) for a sequence; () if the video cannot be read.
+        duration_s: seconds.
+        labels: number of labelled key events.
+    """
+
+    name: str
+    action: str
+    split: str | None
+    kind: Kind
+    num_frames: int = 0
+    fps: float = 0.0
+    size: tuple[int, ...] = ()
+    duration_s: float = 0.0
+    labels: int = 0
+
+
+@dataclass(frozen=True)
+class DatasetReport:
+    """The result of `check_dataset`: rows in the order of the data set, problems with errors first."""
+
+    rows: tuple[VideoRow, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors; warnings do not count."""
+        return all(problem.level != "error" for problem in self.problems)
 
 
 def check_dataset(
@@ -21,131 +92,251 @@ def check_dataset(
     *,
     frames_per_video: int = 20,
     decode: bool = True,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCounter = ignore,
 ) -> DatasetReport:
-    """Look into every video, label and split of a data set.
+    """Check every video, label and split of a data set.
 
     Args:
         dataset: from `read_dataset`.
-        frames_per_video: T, the frames training samples from each video: shorter videos are errors.
-        decode: False reads only the packets of video files: many times faster, but blind to damaged pictures.
+        frames_per_video: T, the frames training samples from each video; shorter videos are errors.
+        decode: False reads only the packets of video files: much faster, but misses damaged frames.
         progress: called with (videos done, videos) after each video.
     """
     rows: list[VideoRow] = []
     problems: list[Problem] = []
     times = {}
     for done, record in enumerate(dataset.records, start=1):
-        row, shown, found = measure(record, decode=decode)
+        row, times[record.name], found = _measure(record, decode=decode)
         rows.append(row)
-        problems += [*found, *_too_short(row, frames_per_video)]
-        if row.num_frames:
-            times[record.name] = shown
-        if progress is not None:
-            progress(done, len(dataset))
-    problems += [*label_problems(dataset, times), *_set_problems(dataset, rows)]
-    problems.sort(
-        key=lambda problem: problem.level
-    )  # "error" before "warning"; the sort keeps the order otherwise
+        problems += found
+        if 0 < row.num_frames < frames_per_video:
+            message = f"has {row.num_frames} frames, but training samples {frames_per_video} from each video."
+            advice = "Lower data.frames_per_video or remove the video."
+            problems.append(Problem("error", row.name, f"{message} {advice}"))
+        progress(done, len(dataset))
+    readable = {name: shown for name, shown in times.items() if len(shown)}
+    problems += [*_check_labels(dataset, readable), *_check_set(dataset, rows)]
+    problems.sort(key=lambda problem: problem.level)  # "error" before "warning"; the sort is stable
     return DatasetReport(rows=tuple(rows), problems=tuple(problems))
 
 
-def _too_short(row: VideoRow, frames_per_video: int) -> Iterator[Problem]:
-    if 0 < row.num_frames < frames_per_video:
-        message = f"has {row.num_frames} frames, fewer than the {frames_per_video} sampled from each video."
-        yield Problem("error", row.name, f"{message} Lower data.frames_per_video or remove the video.")
+Measured = tuple[VideoRow, NDArray[np.float64], list[Problem]]
 
 
-def _set_problems(dataset: Dataset, rows: Sequence[VideoRow]) -> Iterator[Problem]:
-    """Problems that only show when videos are compared."""
-    yield from _mixed_kinds(dataset)
-    yield from _small_actions(dataset)
-    yield from _split_names(dataset)
-    yield from _identical_files(dataset)
-    yield from _feature_sizes(rows)
-    for action in dataset.actions:
-        yield from _mixed_rates([row for row in rows if row.action == action and row.fps > 0])
+def _measure(record: VideoRecord, *, decode: bool) -> Measured:
+    """Return the row of a video, its frame times (N,), and its problems; unreadable videos have no frames."""
+    row = VideoRow(record.name, record.action, record.split, record.kind, labels=len(record.events))
+    measure = {"video": _measure_file, "frames": _measure_images, "sequence": _measure_sequence}[record.kind]
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DamagedVideoWarning)
+            row, times, problems = measure(record, row, decode=decode)
+    except (VideoError, DataError) as error:
+        return row, np.empty(0), [Problem("error", record.name, f"cannot be read: {error}")]
+    damages = [str(each.message) for each in caught if issubclass(each.category, DamagedVideoWarning)]
+    problems += [Problem("warning", record.name, damage) for damage in dict.fromkeys(damages)]
+    return row, times, problems
 
 
-def _mixed_kinds(dataset: Dataset) -> Iterator[Problem]:
-    sequences = [record.name for record in dataset.records if record.kind == "sequence"]
-    if sequences and len(sequences) < len(dataset):
-        message = (
-            f"{len(sequences)} of {len(dataset)} are .npz sequences ({sequences[0]}, …), the others pictures."
-        )
-        yield Problem("error", "", f"{message} One encoder cannot read both: use a folder for each.")
-    if "" in dataset.actions and len(dataset.actions) > 1:
-        at_top = sum(record.action == "" for record in dataset.records)
-        message = f"{at_top} videos lie beside the folders of actions and count as an action of their own."
-        yield Problem("warning", "", f"{message} Move them into a folder if they belong to one.")
+def _measure_file(record: VideoRecord, row: VideoRow, *, decode: bool) -> Measured:
+    info = probe(record.path)
+    times = _decode_times(iter_frames(record.path, size=THUMBNAIL)) if decode else frame_times(record.path)
+    size = (info.height, info.width)
+    return replace(row, num_frames=len(times), fps=info.fps, size=size, duration_s=info.duration_s), times, []
 
 
-def _small_actions(dataset: Dataset) -> Iterator[Problem]:
+def _measure_images(record: VideoRecord, row: VideoRow, *, decode: bool) -> Measured:
+    paths, fps = image_paths(record.path), folder_fps(record.path)
+    size = read_image(paths[0]).shape[:2]
+    images = iter_images(record.path, size=THUMBNAIL)
+    times = _decode_times(images) if decode else np.arange(len(paths)) / fps
+    return replace(row, num_frames=len(times), fps=fps, size=size, duration_s=len(times) / fps), times, []
+
+
+def _decode_times(chunks: Iterable[FrameChunk]) -> NDArray[np.float64]:
+    """Return the times (N,) of the frames that can be decoded."""
+    return np.concatenate([np.empty(0), *(chunk.times for chunk in chunks)])
+
+
+def _measure_sequence(record: VideoRecord, row: VideoRow, *, decode: bool) -> Measured:
+    sequence = load_sequence(record)
+    num_frames, size = sequence.features.shape
+    duration = float(sequence.times[-1] - sequence.times[0]) * num_frames / max(1, num_frames - 1)
+    fps = num_frames / duration if duration > 0 else 0.0
+    row = replace(row, num_frames=num_frames, fps=fps, size=(size,), duration_s=duration)
+    bad = np.flatnonzero(~np.isfinite(sequence.features).all(axis=1))
+    if not bad.size:
+        return row, sequence.times, []
+    message = f"{bad.size} of {num_frames} frames contain NaN or infinity (first: {bad[0]})."
+    return row, sequence.times, [Problem("error", record.name, f"{message} Fill in or remove these frames.")]
+
+
+def _check_labels(dataset: Dataset, times: Times) -> Iterator[Problem]:
+    """Yield every problem of the labels; `times` holds the frame times (N,) of the readable videos."""
+    yield from _find_unknown_videos(dataset)
+    yield from _find_repeated(dataset.labels)
+    for label in dataset.labels:
+        yield from _find_outside(label, times)
     for action in dataset.actions:
         records = [record for record in dataset.records if record.action == action]
-        of = f"action {action!r}" if action else "the data set"
-        training = sum(record.split == "train" for record in records)
-        if len(records) < 2:
-            message = f"{of} has only one video, {records[0].name}: there is nothing to align it with."
-            yield Problem("error", "", f"{message} Add one, or leave it out.")
-        elif training < 2:
-            message = f"{of} has {len(records)} videos but {training} to train on; at least 2 are needed."
-            yield Problem("error", "", f"{message} Move videos to the split 'train'.")
+        yield from _find_missing_events(records)
+        yield from _find_unusual_order(records)
 
 
-def _split_names(dataset: Dataset) -> Iterator[Problem]:
+def _find_unknown_videos(dataset: Dataset) -> Iterator[Problem]:
     index = NameIndex(dataset.names)
-    for name in sorted(set(dataset.given_split) - set(index.names)):
-        guess = index.closest(name)
-        advice = f"Did you mean {guess!r}?" if guess else "Remove its row, or add the video."
-        yield Problem("error", name, f"{SPLITS_FILE} names a video that is not here. {advice}")
-    for record in dataset.records:
-        if dataset.given_split and record.split is None:
+    for label in {label.video: label for label in reversed(dataset.labels)}.values():
+        if label.video not in index.names:
+            advice = index.suggest(label.video, otherwise="Remove its rows, or add the video.")
             yield Problem(
-                "warning", record.name, f"is in no split, so it is not used. Add it to {SPLITS_FILE}."
+                "error", label.video, f"{label.source} labels a video that does not exist. {advice}"
             )
 
 
-def _identical_files(dataset: Dataset) -> Iterator[Problem]:
-    """Byte-identical files; one in train and one held out makes results look better than they are."""
+def _find_repeated(labels: Sequence[Label]) -> Iterator[Problem]:
+    first: dict[tuple[str, str], Label] = {}
+    for label in labels:
+        earlier = first.setdefault((label.video, label.event), label)
+        if earlier is not label:
+            again = f"{label.event!r} is at {earlier.value:g} and again at {label.value:g} ({label.source})"
+            level: Level = "warning" if earlier.value == label.value else "error"
+            yield Problem(level, label.video, f"{again}. The first row is used; remove one of them.")
+
+
+def _find_outside(label: Label, times: Times) -> Iterator[Problem]:
+    where = f"{label.event!r} is at {label.unit} {label.value:g} ({label.source})"
+    if label.value < 0:
+        advice = "Frames count from 0" if label.unit == "frame" else "Seconds count from the first frame"
+        yield Problem("error", label.video, f"{where}, before the start. {advice}: correct the row.")
+    elif label.video in times:
+        shown = times[label.video]
+        frame = int(label.value) if label.unit == "frame" else nearest_frame(label.value, shown)
+        if frame >= len(shown):
+            end = f"frame {len(shown) - 1}" if label.unit == "frame" else f"{shown[-1]:.3f} s"
+            yield Problem("error", label.video, f"{where}, but the video ends at {end}. Correct the row.")
+
+
+def _find_missing_events(records: Sequence[VideoRecord]) -> Iterator[Problem]:
+    """Find videos without an event that others of the action have: few-label evaluation needs all or none."""
+    counts = Counter(event for record in records for event in record.events)
+    labelled = sum(bool(record.events) for record in records)
+    for record in records:
+        missing = [event for event in counts if event not in record.events]
+        if labelled and not record.events:
+            message = f"has no labels, but {labelled} of {len(records)} videos do."
+            advice = "Training needs none; label it to evaluate on it."
+            yield Problem("warning", record.name, f"{message} {advice}")
+        elif missing:
+            listed = ", ".join(f"{event!r} (in {counts[event]} of {labelled} videos)" for event in missing)
+            message = f"has no label for {listed}."
+            yield Problem("warning", record.name, f"{message} Add it, or the phases of this video differ.")
+
+
+def _find_unusual_order(records: Sequence[VideoRecord]) -> Iterator[Problem]:
+    """Find videos in which two events are in the opposite order to most videos of the action."""
+    before: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        before.update(_ordered_pairs(record))
+    for record in records:
+        for first, second in _ordered_pairs(record):
+            same, opposite = before[first, second], before[second, first]
+            if same < opposite:
+                message = (
+                    f"{first!r} ({record.events[first]:g}) comes before {second!r} "
+                    f"({record.events[second]:g}), but after it in {opposite} of {same + opposite} videos. "
+                    "Check both labels."
+                )
+                yield Problem("warning", record.name, message)
+
+
+def _ordered_pairs(record: VideoRecord) -> Iterator[tuple[str, str]]:
+    """Yield pairs (earlier event, later event); simultaneous events have no order."""
+    for first, second in combinations(sorted(record.events, key=lambda event: record.events[event]), 2):
+        if record.events[first] < record.events[second]:
+            yield first, second
+
+
+def _check_set(dataset: Dataset, rows: Sequence[VideoRow]) -> Iterator[Problem]:
+    """Yield problems that only show when videos are compared."""
+    yield from _find_mixed_kinds(dataset)
+    yield from _find_small_actions(dataset)
+    yield from _check_split(dataset)
+    yield from _find_identical_files(dataset)
+    yield from _find_other_feature_sizes(rows)
+    for action in dataset.actions:
+        yield from _find_other_rates([row for row in rows if row.action == action and row.fps > 0])
+
+
+def _find_mixed_kinds(dataset: Dataset) -> Iterator[Problem]:
+    sequences = [record.name for record in dataset.records if record.kind == "sequence"]
+    if sequences and len(sequences) < len(dataset):
+        message = (
+            f"{len(sequences)} of {len(dataset)} are .npz sequences ({sequences[0]}, …), the rest videos."
+        )
+        yield Problem("error", "", f"{message} One encoder cannot read both: use separate folders.")
+    if "" in dataset.actions and len(dataset.actions) > 1:
+        at_top = sum(record.action == "" for record in dataset.records)
+        message = f"{at_top} videos are outside the action folders and count as an action of their own."
+        yield Problem("warning", "", f"{message} Move them into a folder if they belong to an action.")
+
+
+def _find_small_actions(dataset: Dataset) -> Iterator[Problem]:
+    for action in dataset.actions:
+        records = [record for record in dataset.records if record.action == action]
+        subject = f"action {action!r}" if action else "the data set"
+        training = sum(record.split == "train" for record in records)
+        if len(records) < 2:
+            message = f"{subject} has only one video, {records[0].name}, and nothing to align it with."
+            yield Problem("error", "", f"{message} Add another video, or remove this one.")
+        elif training < 2:
+            message = f"{subject} has {len(records)} videos but {training} to train on."
+            yield Problem("error", "", f"{message} Move at least 2 to the split 'train'.")
+
+
+def _check_split(dataset: Dataset) -> Iterator[Problem]:
+    index = NameIndex(dataset.names)
+    for name in sorted(set(dataset.given_split) - set(index.names)):
+        advice = index.suggest(name, otherwise="Remove its row, or add the video.")
+        yield Problem("error", name, f"{SPLITS_FILE} lists a video that does not exist. {advice}")
+    for record in dataset.records:
+        if dataset.given_split and record.split is None:
+            yield Problem("warning", record.name, f"is in no split and not used. Add it to {SPLITS_FILE}.")
+
+
+def _find_identical_files(dataset: Dataset) -> Iterator[Problem]:
+    """Find byte-identical files; a copy of a training video in the test set makes results look better."""
     groups: dict[str, list[VideoRecord]] = {}
     files = [record for record in dataset.records if record.kind != "frames" and record.path.is_file()]
     sizes = Counter(record.path.stat().st_size for record in files)
     for record in files:
         if sizes[record.path.stat().st_size] > 1:
-            groups.setdefault(_whole_digest(record.path), []).append(record)
+            with record.path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            groups.setdefault(digest, []).append(record)
     for first, *copies in groups.values():
         for copy in copies:
             leaks = first.split != copy.split
-            message = f"is the same file as {first.name}" + (
-                f", one in {first.split}, one in {copy.split}" * leaks
-            )
+            message = f"is the same file as {first.name}"
+            message += f", one in {first.split}, one in {copy.split}" if leaks else ""
             yield Problem("error" if leaks else "warning", copy.name, f"{message}. Remove one of them.")
 
 
-def _whole_digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _feature_sizes(rows: Sequence[VideoRow]) -> Iterator[Problem]:
+def _find_other_feature_sizes(rows: Sequence[VideoRow]) -> Iterator[Problem]:
     sequences = [row for row in rows if row.kind == "sequence" and row.size]
     sizes = Counter(row.size[0] for row in sequences).most_common()
     for row in sequences:
         usual, count = sizes[0]
         if row.size[0] != usual:
             message = (
-                f"has {row.size[0]} features a frame, {count} of {len(sequences)} sequences have {usual}."
+                f"has {row.size[0]} features per frame; {count} of {len(sequences)} sequences have {usual}."
             )
-            yield Problem("error", row.name, f"{message} Write it again, or remove it.")
+            yield Problem("error", row.name, f"{message} Recreate or remove it.")
 
 
-def _mixed_rates(rows: Sequence[VideoRow]) -> Iterator[Problem]:
+def _find_other_rates(rows: Sequence[VideoRow]) -> Iterator[Problem]:
     usual = median(row.fps for row in rows) if rows else 0.0
     for row in rows:
         if max(row.fps / usual, usual / row.fps) > FPS_FACTOR:
-            message = (
-                f"has {row.fps:g} frames a second, usual here is {usual:g}: context frames span another time."
-            )
-            yield Problem(
-                "warning", row.name, f"{message} Bring it to {usual:g}, unless the slow motion is meant."
-            )
+            message = f"has {row.fps:g} frames per second, but {usual:g} is usual here."
+            advice = f"Its context frames span a different time. Convert it to {usual:g}, unless intended."
+            yield Problem("warning", row.name, f"{message} {advice}")

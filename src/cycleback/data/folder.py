@@ -1,21 +1,31 @@
-"""A folder on disk → `Dataset`: finds the videos, their actions, labels and split."""
+"""Read a folder as a `Dataset`: find its videos, actions, people, labels and split."""
 
+import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from cycleback.data.image_folder import is_frame
-from cycleback.data.labels import LABELS_FILE, event_order, events_of, name_labels, read_labels
-from cycleback.data.names import IMAGE_SUFFIXES, SEQUENCE_SUFFIX, NameIndex, natural_key
-from cycleback.data.records import Dataset, Kind, Label, VideoRecord
-from cycleback.data.split import SPLIT_FOLDERS, SPLITS_FILE, read_splits, split_dataset
+from cycleback.data.labels import LABELS_FILE, collect_events, event_order, name_labels, read_labels
+from cycleback.data.records import (
+    IMAGE_SUFFIXES,
+    SEQUENCE_SUFFIX,
+    Dataset,
+    Kind,
+    Label,
+    NameIndex,
+    VideoRecord,
+    natural_key,
+)
+from cycleback.data.sources import is_frame
 from cycleback.errors import DataError
 from cycleback.tables import read_table
 from cycleback.video import VIDEO_SUFFIXES
 
 logger = logging.getLogger(__name__)
 PEOPLE_FILE = "people.csv"
+SPLITS_FILE = "splits.csv"
+SPLIT_FOLDERS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 
 
 def read_dataset(
@@ -26,35 +36,42 @@ def read_dataset(
     held_out: float = 0.2,
     seed: int = 0,
 ) -> Dataset:
-    """Read a folder of videos. Nothing is decoded; `check_dataset` looks inside.
+    """Read a folder of videos. Nothing is decoded; `check_dataset` looks inside the videos.
 
-    **What is a video.** A video file; an .npz sequence; or a folder of at least two numbered images (.jpg,
+    **Videos.** A video is a video file, an .npz sequence, or a folder of at least two numbered images (.jpg,
     .png) with no other video in it or below. Images beside videos, hidden files and all other files are
-    ignored. Two things of one name (a.mp4 and a.mov, or a.mp4 and a folder of images a/) are an error.
+    ignored. Two videos with the same name (a.mp4 and a.mov, or a.mp4 and a folder of images a/) are an error.
 
-    **Action** = the sub-folder a video lies in, at any depth: `cup/a.mp4` has action "cup", `a.mp4` has "".
-    Both at once are allowed; the videos at the top are then an action of their own.
+    **Action.** The sub-folder of a video, at any depth: `cup/a.mp4` has action "cup", `a.mp4` has "". Both
+    may occur together; the videos at the top are then an action of their own.
 
-    **Split**, the first that is there: the file `split`; splits.csv (`video,split`; a video it does not list
-    belongs to no split); top folders `train` and `val` (or `valid`, `validation`, `test`), with action
-    folders inside or not, which then must hold every video; else `split_dataset` with `held_out` and `seed`.
+    **Split.** The first of these that exists: the file `split`; splits.csv (`video,split`; a video it does
+    not list belongs to no split); top folders `train` and `val` (or `valid`, `validation`, `test`), with or
+    without action folders inside, which must then hold every video; else `split_dataset` with `held_out` and
+    `seed`.
 
-    **People**: people.csv (`video,person`) says who acts. A split that is drawn keeps a person on one side.
+    **People.** people.csv (`video,person`) says who acts. A random split keeps each person on one side.
 
-    **Labels**: the file `labels`, else labels.csv of the folder and of its sub-folders. Rows that fit no
+    **Labels.** The file `labels`, else labels.csv of the folder and of its sub-folders. Rows that match no
     video are kept in `Dataset.labels`, logged, and listed by `check_dataset`.
 
     Raises:
-        DataError: no such folder, nothing in it, two videos of one name, or a file that cannot be understood.
+        DataError: the folder is missing or empty, two videos have the same name, or a file cannot be parsed.
     """
     root = Path(directory)
     found = _find_videos(root)
-    in_folders = _split_folders(root, found)
-    records = tuple(_record(root, video, in_folders) for video in found)
+    has_split_folders = _check_split_folders(root, found)
+    records = tuple(_make_record(video, has_split_folders) for video in found)
     index = NameIndex(record.name for record in records)
     rows = _read_label_files(root, labels, index)
-    records = _with_people(_with_events(records, rows), index, root / PEOPLE_FILE)
-    records, given = _with_split(records, index, _splits_file(root, split), held_out=held_out, seed=seed)
+    records = _add_people(_add_events(records, rows), index, root / PEOPLE_FILE)
+    given: dict[str, str] = {record.name: record.split for record in records if record.split is not None}
+    splits_file = Path(split) if split is not None else root / SPLITS_FILE
+    if split is not None or splits_file.is_file():
+        given = {index.match(video) or video: name for video, name in read_splits(splits_file).items()}
+        records = tuple(replace(record, split=given.get(record.name)) for record in records)
+    elif not given:
+        records = split_dataset(records, held_out, seed)
     return Dataset(
         root=root, records=records, event_names=event_order(records), labels=rows, given_split=given
     )
@@ -68,51 +85,48 @@ class _Found:
 
 
 def _find_videos(root: Path) -> list[_Found]:
-    """Every video below `root` in natural order of names."""
+    """Find every video below `root`, in natural order of names."""
     if not root.is_dir():
-        hint = "is a file; give the folder it lies in" if root.exists() else "does not exist"
+        hint = "is a file; pass the folder that contains it" if root.exists() else "does not exist"
         raise DataError(f"no data set at {root}: it {hint}.")
     found = sorted(_walk(root, root, set()), key=lambda video: natural_key(video.name))
     if not found:
-        raise DataError(_nothing_found(root))
+        raise DataError(_explain_empty(root))
     paths: dict[str, Path] = {}
     for video in found:
         if video.name in paths:
             first, second = (path.relative_to(root).as_posix() for path in (paths[video.name], video.path))
             raise DataError(
-                f"{root}: {first} and {second} have one name, {video.name!r}. Rename or remove one."
+                f"{root}: {first} and {second} have the same name, {video.name!r}. Rename or remove one."
             )
         paths[video.name] = video.path
     return found
 
 
 def _walk(root: Path, folder: Path, seen: set[Path]) -> Iterator[_Found]:
-    """Videos in `folder` and below; a folder that links lead to twice is visited once."""
+    """Yield the videos in `folder` and below; a folder reached twice through links is visited once."""
     if folder.resolve() in seen:
         return
     seen.add(folder.resolve())
-    inside = [path for path in _listing(folder) if not path.name.startswith(".")]
-    files = [
-        path for path in inside if not path.is_dir()
-    ]  # also a dangling link: better unreadable than unseen
-    videos = [video for path in files if (video := _file(root, path)) is not None]
+    inside = [path for path in _list_folder(folder) if not path.name.startswith(".")]
+    files = [path for path in inside if not path.is_dir()]  # a dangling link counts: `data check` reports it
+    videos = [video for path in files if (video := _recognise_file(root, path)) is not None]
     for path in inside:
         if path.is_dir():
             videos.extend(_walk(root, path, seen))
-    if folder != root and not videos and sum(is_frame(path) for path in files) > 1:
+    if folder != root and not videos and sum(map(is_frame, files)) > 1:
         videos = [_Found(folder, "frames", folder.relative_to(root).as_posix())]
     yield from videos
 
 
-def _listing(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError as error:
-        raise DataError(f"cannot look into {folder}: {error.strerror}.") from error
+        raise DataError(f"cannot list {folder}: {error.strerror}.") from error
 
 
-def _file(root: Path, path: Path) -> _Found | None:
-    """The video in a file, if it is one."""
+def _recognise_file(root: Path, path: Path) -> _Found | None:
     suffix = path.suffix.lower()
     kind: Kind = "video" if suffix in VIDEO_SUFFIXES else "sequence"
     if kind == "sequence" and suffix != SEQUENCE_SUFFIX:
@@ -120,71 +134,68 @@ def _file(root: Path, path: Path) -> _Found | None:
     return _Found(path, kind, path.relative_to(root).as_posix()[: -len(suffix)])
 
 
-def _nothing_found(root: Path) -> str:
+def _explain_empty(root: Path) -> str:
     videos, images = " ".join(sorted(VIDEO_SUFFIXES)), " ".join(sorted(IMAGE_SUFFIXES))
-    if sum(is_frame(path) for path in _listing(root) if path.is_file()) > 1:
-        return f"{root} is itself a folder of images, that is one video. Give the folder above it."
+    if sum(is_frame(path) for path in _list_folder(root) if path.is_file()) > 1:
+        return f"{root} is a folder of images, which is one video. Pass the folder above it."
     return (
-        f"no videos in {root}. Looked for files {videos}, folders of numbered images {images}, "
-        f"and sequences {SEQUENCE_SUFFIX}, there and in its sub-folders."
+        f"no videos in {root} or its sub-folders. Expected files {videos}, folders of numbered images "
+        f"{images}, or sequences {SEQUENCE_SUFFIX}."
     )
 
 
-def _split_folders(root: Path, found: list[_Found]) -> bool:
-    """Whether the top folders are a split; a video beside them would belong nowhere and is an error."""
+def _check_split_folders(root: Path, found: list[_Found]) -> bool:
+    """Tell whether the top folders are a split; a video outside them would be in no split and is an error."""
     tops = {video.name: PurePosixPath(video.name).parts[0].lower() for video in found if "/" in video.name}
     if "train" not in tops.values():
         return False
     for video in found:
         if tops.get(video.name) not in SPLIT_FOLDERS:
             where = video.path.relative_to(root).as_posix()
-            raise DataError(f"{root}: {where} lies beside the split folder train. Move it into train or val.")
+            raise DataError(f"{root}: {where} is outside the split folders. Move it into train or val.")
     return True
 
 
-def _record(root: Path, video: _Found, in_split_folders: bool) -> VideoRecord:
+def _make_record(video: _Found, has_split_folders: bool) -> VideoRecord:
     folders = PurePosixPath(video.name).parts[:-1]
-    split = SPLIT_FOLDERS[folders[0].lower()] if in_split_folders else None
-    action = "/".join(folders[1:] if in_split_folders else folders)
+    split = SPLIT_FOLDERS[folders[0].lower()] if has_split_folders else None
+    action = "/".join(folders[1:] if has_split_folders else folders)
     return VideoRecord(name=video.name, path=video.path, kind=video.kind, action=action, split=split)
 
 
 def _read_label_files(root: Path, labels: Path | str | None, index: NameIndex) -> tuple[Label, ...]:
-    """Rows of `labels`, or of every labels.csv beside or above a video, with the names of records."""
-    if labels is not None:
-        return _named(read_labels(labels), index)
-    folders = {PurePosixPath(name).parent for name in index.names}
-    folders |= {parent for folder in folders for parent in folder.parents}
+    """Read `labels`, or every labels.csv beside or above a video; rows get the names of records."""
     rows: list[Label] = []
-    for folder in sorted(folders):
-        path = root / folder / LABELS_FILE
-        if path.is_file():
-            below = "" if folder == PurePosixPath(".") else f"{folder}/"
-            found = read_labels(path)
-            rows += [replace(row, video=index.match(below + row.video) or row.video) for row in found]
-    return _named(tuple(rows), index)
-
-
-def _named(rows: tuple[Label, ...], index: NameIndex) -> tuple[Label, ...]:
-    rows = name_labels(rows, index)
-    unknown = sorted({row.video for row in rows} - set(index.names))
+    if labels is not None:
+        rows += read_labels(labels)
+    else:
+        folders = {PurePosixPath(name).parent for name in index.names}
+        folders |= {parent for folder in folders for parent in folder.parents}
+        for folder in sorted(folders):
+            path = root / folder / LABELS_FILE
+            if path.is_file():
+                below = "" if folder == PurePosixPath(".") else f"{folder}/"
+                for row in read_labels(path):
+                    rows.append(replace(row, video=index.match(below + row.video) or row.video))
+    named = name_labels(rows, index)
+    unknown = sorted({row.video for row in named} - set(index.names))
     if unknown:
-        logger.warning("labels: no video %r (%d such names); they are left out", unknown[0], len(unknown))
-    return rows
+        logger.warning("labels: no video %r (%d unknown names); rows ignored", unknown[0], len(unknown))
+    return named
 
 
-def _with_events(records: tuple[VideoRecord, ...], rows: tuple[Label, ...]) -> tuple[VideoRecord, ...]:
+def _add_events(records: tuple[VideoRecord, ...], rows: tuple[Label, ...]) -> tuple[VideoRecord, ...]:
     by_video: dict[str, list[Label]] = {}
     for row in rows:
         by_video.setdefault(row.video, []).append(row)
     labelled = []
     for record in records:
-        events, unit = events_of(by_video.get(record.name, []))
+        events, unit = collect_events(by_video.get(record.name, []))
         labelled.append(replace(record, events=events, unit=unit))
     return tuple(labelled)
 
 
-def _with_people(records: tuple[VideoRecord, ...], index: NameIndex, path: Path) -> tuple[VideoRecord, ...]:
+def _add_people(records: tuple[VideoRecord, ...], index: NameIndex, path: Path) -> tuple[VideoRecord, ...]:
     if not path.is_file():
         return records
     table = read_table(path, ("video", "person"))
@@ -192,18 +203,56 @@ def _with_people(records: tuple[VideoRecord, ...], index: NameIndex, path: Path)
     return tuple(replace(record, person=people.get(record.name, "")) for record in records)
 
 
-def _splits_file(root: Path, split: Path | str | None) -> Path | None:
-    if split is not None:
-        return Path(split)
-    return root / SPLITS_FILE if (root / SPLITS_FILE).is_file() else None
+def read_splits(path: Path | str) -> dict[str, str]:
+    """Read a splits file (`video,split`) as video → split; `valid` and `validation` become `val`."""
+    splits: dict[str, str] = {}
+    for line, row in read_table(Path(path), ("video", "split")):
+        split = SPLIT_FOLDERS.get(row["split"].lower(), row["split"])
+        if not split or not row["video"]:
+            raise DataError(f"{path}, line {line}: the video and the split must not be empty, got {row}.")
+        if splits.setdefault(row["video"], split) != split:
+            raise DataError(
+                f"{path}, line {line}: {row['video']} is in {splits[row['video']]!r} and in {split!r}."
+            )
+    return splits
 
 
-def _with_split(
-    records: tuple[VideoRecord, ...], index: NameIndex, path: Path | None, *, held_out: float, seed: int
-) -> tuple[tuple[VideoRecord, ...], dict[str, str]]:
-    """The records with their split, and the split as given ({} when it is drawn)."""
-    if path is not None:
-        given = {index.match(video) or video: split for video, split in read_splits(path).items()}
-        return tuple(replace(record, split=given.get(record.name)) for record in records), given
-    given = {record.name: record.split for record in records if record.split is not None}
-    return (records, given) if given else (split_dataset(records, held_out, seed), {})
+def split_dataset(
+    records: Iterable[VideoRecord], held_out: float = 0.2, seed: int = 0
+) -> tuple[VideoRecord, ...]:
+    """Set `split` of each record to "train" or "val", drawn separately for each action.
+
+    A video is held out when the hash of its person (or of its name, if the person is unknown) and the seed is
+    below `held_out`. So adding videos does not move other videos, each person is on one side only, and the
+    share held out is `held_out` on average, not exactly. Small actions are then corrected: train keeps at
+    least two videos (one cannot be aligned), and, unless `held_out` is 0, val gets at least one video of an
+    action with three or more, and two of an action with six or more. Only these corrections depend on the
+    other videos.
+    """
+    if not 0 <= held_out < 1:
+        raise ValueError(f"held_out must be in [0, 1), got {held_out!r}")
+    records = tuple(records)
+    held: set[str] = set()
+    for action in {record.action for record in records}:
+        held |= _draw_held_out([record for record in records if record.action == action], held_out, seed)
+    return tuple(replace(record, split="val" if record.name in held else "train") for record in records)
+
+
+def _draw_held_out(records: Sequence[VideoRecord], share: float, seed: int) -> set[str]:
+    """Draw the names held out of one action, person by person."""
+    groups: dict[str, list[str]] = {}
+    for record in records:
+        groups.setdefault(record.person or record.name, []).append(record.name)
+    min_held = 0 if share == 0 or len(records) < 3 else 1 if len(records) < 6 else 2
+    held: set[str] = set()
+    for group in sorted(groups, key=lambda group: _unit_hash(group, seed)):
+        is_wanted = _unit_hash(group, seed) < share or len(held) < min_held
+        if is_wanted and len(held) + len(groups[group]) <= len(records) - 2:
+            held |= set(groups[group])
+    return held
+
+
+def _unit_hash(name: str, seed: int) -> float:
+    """Hash the name and the seed to a number in [0, 1), the same on every machine."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48

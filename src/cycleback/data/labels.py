@@ -1,12 +1,13 @@
 """Key events of videos: labels.csv, frames and seconds, and the phases between events.
 
-labels.csv has one row per event: `video,event,frame` (0-based) or `video,event,seconds` (presentation time,
-the first frame at 0). `video` may have its suffix or not. Where a row has both, `frame` counts.
+labels.csv has one row per event: `video,event,frame` (0-based) or `video,event,seconds` (presentation time;
+the first frame is at 0). The suffix of `video` is optional. If a row has both, `frame` is used.
 
 Letters: N frames of a video, E key events of a video.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cycleback.annotations.cursor import Cursor
 from cycleback.annotations.text_formats import read_rows
-from cycleback.data.names import NameIndex
-from cycleback.data.records import Label, Unit, VideoRecord
+from cycleback.data.records import Label, NameIndex, Unit, VideoRecord
 from cycleback.errors import DataError
 from cycleback.tables import read_text, write_csv
 
@@ -23,11 +23,11 @@ LABELS_FILE = "labels.csv"
 
 
 def read_labels(path: Path | str) -> tuple[Label, ...]:
-    """Read every row of a labels file; the videos need not exist."""
-    return tuple(_label(row) for row in read_rows(read_text(path), str(path)))
+    """Read every row of a labels file, without checking that its videos exist."""
+    return tuple(_make_label(row) for row in read_rows(read_text(path), str(path)))
 
 
-def _label(row: Cursor) -> Label:
+def _make_label(row: Cursor) -> Label:
     unit: Unit = "frame" if row.value.get("frame") else "seconds"
     value = row.at("frame").whole() if unit == "frame" else row.at("seconds").number()
     return Label(row.value["video"], row.value["event"], float(value), unit, row.place)
@@ -40,30 +40,27 @@ def write_labels(
     unit: Unit = "frame",
     overwrite: bool = False,
 ) -> Path:
-    """Write `events` (video → event → frame or second) as a labels file that `read_labels` reads back."""
+    """Write `events` (video → event → frame or second) as a labels file."""
     rows: list[tuple[str, str, int | float]] = []
     for video, times in events.items():
         for event, value in sorted(times.items(), key=lambda item: item[1]):
             rows.append((video, event, int(value) if unit == "frame" else float(value)))
-    return write_csv(Path(path), ("video", "event", unit), rows, overwrite=overwrite)
+    return write_csv(path, ("video", "event", unit), rows, overwrite=overwrite)
 
 
 def name_labels(labels: Iterable[Label], index: NameIndex) -> tuple[Label, ...]:
-    """The labels with `video` replaced by the record's name, where a video fits."""
-    return tuple(
-        Label(index.match(label.video) or label.video, label.event, label.value, label.unit, label.source)
-        for label in labels
-    )
+    """Replace `video` of each label by the name of the record it matches, if any."""
+    return tuple(replace(label, video=index.match(label.video) or label.video) for label in labels)
 
 
-def events_of(labels: Sequence[Label]) -> tuple[dict[str, float], Unit]:
-    """Events of one video in order of time, and their unit; of two rows for one event the first counts."""
+def collect_events(labels: Sequence[Label]) -> tuple[dict[str, float], Unit]:
+    """Return the events of one video sorted by time, and their unit; the first row of an event counts."""
     events: dict[str, float] = {}
     for label in labels:
         if label.unit != labels[0].unit:
             sources = f"{labels[0].source}; {label.source}"
             raise DataError(
-                f"{label.video} has labels in frames and in seconds ({sources}). Use one of them."
+                f"{label.video} has labels in frames and in seconds ({sources}). Use only one unit."
             )
         events.setdefault(label.event, label.value)
     ordered = dict(sorted(events.items(), key=lambda item: item[1]))
@@ -71,7 +68,7 @@ def events_of(labels: Sequence[Label]) -> tuple[dict[str, float], Unit]:
 
 
 def event_order(records: Iterable[VideoRecord]) -> tuple[str, ...]:
-    """All event names, by their mean position (0 first, 1 last) among the events of their videos."""
+    """Sort all event names by their mean position (0 first, 1 last) among the events of their videos."""
     positions: dict[str, list[float]] = {}
     for record in records:
         ordered = sorted(record.events, key=lambda event: record.events[event])
@@ -81,15 +78,15 @@ def event_order(records: Iterable[VideoRecord]) -> tuple[str, ...]:
 
 
 def event_frames(record: VideoRecord, times: NDArray[np.float64]) -> dict[str, int]:
-    """Frame index of each key event of `record`, in order of time.
+    """Return the frame index of each key event of `record`, sorted by time.
 
     Args:
         record: its `events` are frames or seconds.
-        times: (N,) presentation time of each frame in seconds, increasing. A label in seconds goes to the
-            frame nearest in presentation time, which is right for variable frame rates too.
+        times: (N,) presentation time of each frame in seconds, increasing. A label in seconds becomes the
+            frame nearest in presentation time, which also works for variable frame rates.
 
     Raises:
-        DataError: an event lies before the first frame or after the last.
+        DataError: an event is before the first frame or after the last.
     """
     num_frames = len(times)
     frames: dict[str, int] = {}
@@ -98,7 +95,7 @@ def event_frames(record: VideoRecord, times: NDArray[np.float64]) -> dict[str, i
         if not 0 <= frame < num_frames:
             last = f"frame {num_frames - 1}" if record.unit == "frame" else f"{times[-1]:.3f} s"
             raise DataError(
-                f"{record.name}: {event!r} is labelled at {record.unit} {value:g}, but the video goes from 0 "
+                f"{record.name}: {event!r} is labelled at {record.unit} {value:g}, but the video runs from 0 "
                 f"to {last}. Correct {LABELS_FILE}."
             )
         frames[event] = frame
@@ -106,7 +103,7 @@ def event_frames(record: VideoRecord, times: NDArray[np.float64]) -> dict[str, i
 
 
 def nearest_frame(seconds: float, times: NDArray[np.float64]) -> int:
-    """Index of the frame nearest to `seconds`; -1 before the first frame, N past the end of the last."""
+    """Return the frame nearest to `seconds`; -1 before the first frame, N past the end of the last."""
     step = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     if seconds < -step / 2:
         return -1
@@ -120,7 +117,7 @@ def nearest_frame(seconds: float, times: NDArray[np.float64]) -> int:
 
 
 def phases_from_events(event_frames: ArrayLike, num_frames: int) -> NDArray[np.int64]:
-    """Phase of each frame (N,): the number of key events at or before it, so E events make phases 0..E.
+    """Return the phase of each frame (N,): the number of key events at or before it, from 0 to E.
 
     Args:
         event_frames: (E,) frame of each key event, in any order.

@@ -1,11 +1,16 @@
-"""What a data set is: a folder, the videos in it, and what is known about each."""
+"""A data set: its videos, what is known about each, and how people write their names."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from cycleback.errors import DataError
+from cycleback.errors import DataError, did_you_mean
+from cycleback.video import VIDEO_SUFFIXES
+
+SEQUENCE_SUFFIX = ".npz"
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
 
 Kind = Literal["video", "frames", "sequence"]
 Unit = Literal["frame", "seconds"]
@@ -13,17 +18,17 @@ Unit = Literal["frame", "seconds"]
 
 @dataclass(frozen=True)
 class VideoRecord:
-    """One video of a data set; nothing of it has been decoded yet.
+    """One video of a data set, not decoded yet.
 
     Attributes:
         name: unique; the path below the data set's folder, without suffix, with forward slashes.
         path: the file, or the folder of images.
         kind: "video" (a file), "frames" (a folder of numbered images) or "sequence" (an .npz of features).
-        action: what the video shows; only videos of one action are ever aligned. "" when there is one action.
-        events: key event → when it happens, in `unit`, in order of time. `event_frames` gives frame indices.
-        unit: "frame" (0-based index) or "seconds" (presentation time, the first frame at 0).
-        split: "train", "val", another name, or None for a video that belongs to no split.
-        person: who acts, "" where that is not known; who is trained on should not be measured on.
+        action: the action shown; only videos of the same action are aligned. "" when there is only one.
+        events: time of each key event, in `unit`, sorted by time. `event_frames` converts to frame indices.
+        unit: "frame" (0-based index) or "seconds" (presentation time; the first frame is at 0).
+        split: "train", "val", another name, or None for a video in no split.
+        person: the person acting, or "" if unknown. Nobody should be in both training and test videos.
     """
 
     name: str
@@ -38,7 +43,7 @@ class VideoRecord:
 
 @dataclass(frozen=True)
 class Label:
-    """One row of a labels file: `event` happens in `video` at `value`, which is a frame or a second."""
+    """One row of a labels file: `event` happens in `video` at `value`, in frames or seconds."""
 
     video: str
     event: str
@@ -49,14 +54,14 @@ class Label:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Videos of one folder, in natural order of their names.
+    """The videos of one folder, in natural order of their names.
 
     Attributes:
         root: the folder.
         records: the videos.
         event_names: all key events, in the order in which they happen.
-        labels: every row of the labels files, also those that fit no video; the others carry its name.
-        given_split: video → split as given by a file or by sub-folders; empty when the split is seeded.
+        labels: every row of the labels files. Rows that match a video carry its name; others stay as written.
+        given_split: video → split, from a file or sub-folders; empty when the split is drawn at random.
     """
 
     root: Path
@@ -84,30 +89,68 @@ class Dataset:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Actions that occur, sorted."""
+        """All actions, sorted."""
         return tuple(sorted({record.action for record in self.records}))
 
     @property
     def persons(self) -> dict[str, str]:
-        """Video → who acts in it, where that is known."""
+        """Video → person acting, where known."""
         return {record.name: record.person for record in self.records if record.person}
 
     def split(self, name: str) -> "Dataset":
-        """The videos of one split; a `DataError` that names the splits there are when it is empty."""
+        """Return the videos of one split; an empty split is a `DataError` that lists the others."""
         chosen = [record.name for record in self.records if record.split == name]
         if not chosen:
             known = sorted({record.split for record in self.records if record.split is not None})
             raise DataError(
                 f"{self.root}: no video in split {name!r} (splits: {', '.join(known) or 'none'}; "
-                f"{len(self)} videos). Add videos, or say which with splits.csv (video,split)."
+                f"{len(self)} videos). Add videos, or assign them in splits.csv (video,split)."
             )
         return self.subset(chosen)
 
     def subset(self, names: Iterable[str]) -> "Dataset":
-        """The same data set with only the videos in `names`; their order stays that of the data set."""
+        """Keep only the videos in `names`, in the order of the data set."""
         wanted = set(names)
-        missing = sorted(wanted.difference(self.names))
-        if missing:
+        if missing := sorted(wanted.difference(self.names)):
             raise KeyError(f"no video {missing[0]!r} in {self.root}")
-        records = tuple(record for record in self.records if record.name in wanted)
-        return replace(self, records=records)
+        return replace(self, records=tuple(record for record in self.records if record.name in wanted))
+
+
+class NameIndex:
+    """Find the video that is meant by a name written in a labels or splits file."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+        self._by_tail: dict[str, str | None] = {}  # None: several videos match
+        for name in self.names:
+            parts = name.split("/")
+            for start in range(1, len(parts)):
+                tail = "/".join(parts[start:])
+                self._by_tail[tail] = None if tail in self._by_tail else name
+        self._by_tail.update({name: name for name in self.names})
+
+    def match(self, written: str) -> str | None:
+        """Return the video that `written` means, or None.
+
+        The suffix, a leading `./` and backslashes are ignored. Leading folders may be left out (`b` or `a/b`
+        for `train/a/b`) if only one video matches.
+        """
+        asked = written.strip().replace("\\", "/").removeprefix("./")
+        return self._by_tail.get(asked) or self._by_tail.get(remove_suffix(asked))
+
+    def suggest(self, written: str, *, otherwise: str) -> str:
+        """Return "Did you mean 'X'?" if a name is similar, else `otherwise`."""
+        return did_you_mean(remove_suffix(written), self.names, otherwise=otherwise)
+
+
+def remove_suffix(name: str) -> str:
+    """Remove the suffix of a video or sequence; other dots belong to the name and stay."""
+    suffix = Path(name).suffix
+    is_known = suffix.lower() in VIDEO_SUFFIXES or suffix.lower() == SEQUENCE_SUFFIX
+    return name[: -len(suffix)] if is_known else name
+
+
+def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return a sort key that puts `clip2` before `clip10`; the text decides between `1` and `01`."""
+    parts = [part for part in re.split(r"([0-9]+)", name) if part]
+    return tuple((not part[0].isdigit(), int(part) if part[0].isdigit() else 0, part) for part in parts)

@@ -1,10 +1,15 @@
-"""Which frames of a video to use: pure functions from a number of frames to indices.
+"""Choose the videos of each batch and the frames of each video: pure functions that return indices.
 
-Randomness comes from the `generator` alone (on the CPU), so the same generator state gives the same frames.
-All indices are int64 on the CPU.
+Frames are drawn with the `generator` alone (on the CPU), so the same generator state gives the same frames.
+All frame indices are int64 on the CPU. The order of batches depends on the actions, the seed and the epoch.
 
 Letters: N = num_frames of the video, T = count of sampled frames, C context frames.
 """
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -12,34 +17,30 @@ from torch import Tensor
 from cycleback.errors import DataError
 
 
-def random_sorted(
-    num_frames: int, count: int, *, generator: torch.Generator, offset: int = 0, allow_short: bool = False
+def sample_random(
+    num_frames: int, count: int, *, generator: torch.Generator, allow_short: bool = False
 ) -> Tensor:
-    """`count` different frames (T,) of [offset, N), each set equally likely, in order of time.
+    """Draw `count` different frames (T,) uniformly, sorted by time.
 
     Args:
         num_frames: N.
         count: T.
         generator: source of randomness.
-        offset: the first frame that may be drawn; the reference program uses 1.
-        allow_short: a video of fewer than `count` frames repeats its frames evenly, instead of an error.
+        allow_short: repeat frames evenly if the video has fewer than `count`, instead of raising an error.
     """
     _check_at_least_1(count=count)
-    available = num_frames - offset
-    if available < count:
-        _require_short(allow_short, num_frames, count, offset)
-        return offset + spread(available, count)
-    return offset + torch.randperm(available, generator=generator)[:count].sort().values
+    if num_frames < count:
+        return _repeat_frames(num_frames, count, allow_short)
+    return torch.randperm(num_frames, generator=generator)[:count].sort().values
 
 
-def segments(
+def sample_segments(
     num_frames: int, count: int, *, generator: torch.Generator | None = None, allow_short: bool = False
 ) -> Tensor:
-    """One frame (T,) of each of `count` equal pieces: a random one, or without generator the middle one."""
+    """Draw one frame (T,) from each of `count` equal pieces; without a generator, the middle one."""
     _check_at_least_1(count=count)
     if num_frames < count:
-        _require_short(allow_short, num_frames, count, 0)
-        return spread(num_frames, count)
+        return _repeat_frames(num_frames, count, allow_short)
     edges = torch.arange(count + 1) * num_frames // count  # (T + 1,)
     lengths = edges[1:] - edges[:-1]
     middle = torch.full((count,), 0.5, dtype=torch.float64)
@@ -47,12 +48,12 @@ def segments(
     return edges[:-1] + (where * lengths).long()
 
 
-def strided(
+def sample_strided(
     num_frames: int, count: int, *, stride: int, generator: torch.Generator, allow_short: bool = False
 ) -> Tensor:
-    """Every `stride`-th frame (T,) from a random start.
+    """Take every `stride`-th frame (T,) from a random start.
 
-    With `allow_short`, a video too short for T strides repeats its last frame, as the reference program does.
+    With `allow_short`, a video too short for T strides repeats its last frame, as in the reference program.
     """
     _check_at_least_1(count=count, stride=stride)
     span = (count - 1) * stride + 1
@@ -64,58 +65,105 @@ def strided(
     return (start + torch.arange(count) * stride).clamp_max(num_frames - 1)
 
 
-def every(num_frames: int, stride: int = 1) -> Tensor:
-    """Every `stride`-th frame from the first on: (ceil(N / stride),)."""
-    _check_at_least_1(stride=stride)
-    return torch.arange(0, num_frames, stride)
-
-
-def spread(num_frames: int, count: int) -> Tensor:
-    """`count` indices (T,) that go through all N frames evenly, in order, with repeats where N < T."""
-    if num_frames < 1:
-        raise DataError(f"cannot sample {count} frames from a video of {num_frames}")
-    return torch.arange(count) * num_frames // count
-
-
 def context_indices(indices: Tensor, *, context_frames: int, context_stride: int) -> Tensor:
-    """The frames seen with each frame: (..., T) → (..., T, C), the oldest first and the frame itself last.
+    """Return the context of each frame: (..., T) → (..., T, C), oldest first, the frame itself last.
 
-    Only the past is looked at. Before the start of the video there is frame 0.
+    Context frames are earlier frames; frame 0 stands in for frames before the start of the video.
     """
     _check_at_least_1(context_frames=context_frames, context_stride=context_stride)
     back = torch.arange(context_frames - 1, -1, -1, device=indices.device) * context_stride  # (C,)
     return (indices[..., None] - back).clamp_min(0)
 
 
-def positives(
+def sample_positives(
     indices: Tensor, *, window: int, num_frames: int | Tensor, generator: torch.Generator
 ) -> Tensor:
-    """For each frame another one at most `window` away, all of them equally likely: (..., T) → (..., T).
+    """Draw for each frame another one at most `window` away, uniformly: (..., T) → (..., T).
 
-    It is never the frame itself, unless the video has no other. `num_frames` may be a tensor that broadcasts
+    A frame is its own positive only if the video has no other. `num_frames` may be a tensor that broadcasts
     against `indices`, such as (B, 1) for (B, T).
     """
     _check_at_least_1(window=window)
     first = (indices - window).clamp_min(0)
     last = torch.minimum(indices + window, torch.as_tensor(num_frames) - 1)
-    others = last - first  # how many frames of first..last are not the frame itself
+    others = last - first  # number of frames in first..last other than the frame itself
     draw = torch.rand(indices.shape, generator=generator, dtype=torch.float64)
     chosen = first + (draw * others).long()
     return torch.where(others > 0, chosen + (chosen >= indices).long(), indices)
 
 
-def times(indices: Tensor, num_frames: int | Tensor) -> Tensor:
-    """Frame indices as fractions of the video, float32 in [0, 1); same shape as `indices`."""
-    return indices.to(torch.float32) / num_frames
-
-
-def _require_short(allow_short: bool, num_frames: int, count: int, offset: int) -> None:
-    if not allow_short:
-        behind = f" after leaving out the first {offset}" if offset else ""
-        raise DataError(f"cannot sample {count} different frames from a video of {num_frames}{behind}")
+def _repeat_frames(num_frames: int, count: int, allow_short: bool) -> Tensor:
+    """Spread `count` indices (T,) evenly over fewer frames, in order, with repeats."""
+    if num_frames < 1 or not allow_short:
+        raise DataError(f"cannot sample {count} different frames from a video of {num_frames}")
+    return torch.arange(count) * num_frames // count
 
 
 def _check_at_least_1(**values: int) -> None:
     for name, value in values.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def order_batches(actions: Sequence[str], *, batch_size: int, seed: int, epoch: int) -> list[list[int]]:
+    """Return the batches of one epoch, each a list of positions in `actions`.
+
+    - A batch holds different videos of one action: `batch_size` of them, or all if the action has fewer.
+    - Every video is in at least one batch of the epoch. A last batch that is too small is completed with
+      other videos of its action.
+    - All actions have the same number of batches: videos of small actions are used more than once.
+
+    Args:
+        actions: action of each video.
+        batch_size: videos per batch, at least 2.
+        seed: with `epoch`, determines the order.
+        epoch: counted from 0; each has a different order.
+
+    Raises:
+        DataError: an action has fewer than two videos.
+    """
+    if batch_size < 2:
+        raise ValueError(f"batch_size must be at least 2 (one video cannot be aligned), got {batch_size}")
+    groups = _group_by_action(actions)
+    rounds = max(math.ceil(len(group) / min(batch_size, len(group))) for group in groups.values())
+    return list(islice(_repeat_rounds(groups, batch_size, f"{seed}/{epoch}"), rounds * len(groups)))
+
+
+def _group_by_action(actions: Sequence[str]) -> dict[str, list[int]]:
+    """Map each action, sorted, to the positions of its videos."""
+    groups: dict[str, list[int]] = {action: [] for action in sorted(set(actions))}
+    for position, action in enumerate(actions):
+        groups[action].append(position)
+    if not groups:
+        raise DataError("no videos to train on. Check the folder and the split.")
+    for action, group in groups.items():
+        if len(group) < 2:
+            subject = f"action {action!r}" if action else "the data set"
+            raise DataError(
+                f"{subject} has {len(group)} video to train on, at least 2 are needed. "
+                "Add another video, or remove this one."
+            )
+    return groups
+
+
+def _repeat_rounds(groups: dict[str, list[int]], batch_size: int, seed: str) -> Iterator[list[int]]:
+    """Yield endless rounds of one batch per action, the actions of each round in random order."""
+    order = random.Random(f"{seed}/actions")
+    streams = {
+        action: _repeat_action(group, batch_size, f"{seed}/{action}") for action, group in groups.items()
+    }
+    while True:
+        for action in order.sample(sorted(groups), len(groups)):
+            yield next(streams[action])
+
+
+def _repeat_action(group: Sequence[int], batch_size: int, seed: str) -> Iterator[list[int]]:
+    """Yield endless batches of one action: all its videos in random order, again and again."""
+    rng = random.Random(seed)
+    size = min(batch_size, len(group))
+    while True:
+        shuffled = rng.sample(group, len(group))
+        for start in range(0, len(shuffled), size):
+            batch = shuffled[start : start + size]
+            batch += rng.sample(shuffled[:start], size - len(batch))
+            yield batch

@@ -166,7 +166,7 @@ def _opened(
     times: dict[str, NDArray[np.float64]],
 ) -> Iterator[Video]:
     """Videos as they are decoded, with their frames, or feature maps where they are kept."""
-    for record in frames.as_filled(records):
+    for record in frames.iter_filled(records):
         cached = frames.load(record)
         times[record.name] = cached.times
         yield record, cached.frames if features is None else features.load(record)

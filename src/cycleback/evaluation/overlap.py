@@ -77,7 +77,7 @@ def _same_files(train: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, str]:
 
 def _digest(path: Path) -> str:
     """Fingerprint of a file; one that cannot be read is like no other."""
-    from cycleback.data.digest import file_digest
+    from cycleback.data.sources import file_digest
 
     try:
         return file_digest(path)

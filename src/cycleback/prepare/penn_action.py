@@ -7,7 +7,7 @@ split/action/0001.npy, are read where the user has them.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from cycleback.data.image_folder import image_paths
+from cycleback.data.sources import image_paths
 from cycleback.errors import DataError
 from cycleback.prepare.frame_labels import labelled_events
 from cycleback.prepare.paper import PENN_ACTION, fewer_than_the_paper, more_than_the_paper

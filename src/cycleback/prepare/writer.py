@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from cycleback.data.folder import PEOPLE_FILE
+from cycleback.data.folder import PEOPLE_FILE, SPLITS_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
-from cycleback.data.split import SPLITS_FILE
 from cycleback.errors import DataError, OutputExistsError
 from cycleback.prepare.findings import Findings
 from cycleback.tables import write_csv

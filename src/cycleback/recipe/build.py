@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cycleback.data import random_sorted, segments, strided
+from cycleback.data import sample_random, sample_segments, sample_strided
 from cycleback.losses import (
     CombinedLoss,
     Loss,
@@ -41,10 +41,10 @@ LOSSES: Mapping[str, Callable[[LossSection, int, int], Loss]] = {
 }
 
 SAMPLERS: Mapping[str, Callable[[DataSection], Callable[..., Tensor]]] = {
-    "random_sorted": lambda data: partial(random_sorted, count=data.frames_per_video, allow_short=True),
-    "segments": lambda data: partial(segments, count=data.frames_per_video, allow_short=True),
+    "random_sorted": lambda data: partial(sample_random, count=data.frames_per_video, allow_short=True),
+    "segments": lambda data: partial(sample_segments, count=data.frames_per_video, allow_short=True),
     "strided": lambda data: partial(
-        strided, count=data.frames_per_video, stride=data.stride, allow_short=True
+        sample_strided, count=data.frames_per_video, stride=data.stride, allow_short=True
     ),
 }
 

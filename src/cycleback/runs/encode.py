@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from cycleback.data import Dataset, FrameCache
+from cycleback.data.selection import select_records
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import Progress, embed_records
 from cycleback.embeddings.features import FeatureCache
@@ -13,7 +14,6 @@ from cycleback.models import Encoder, Precision, load_weights
 from cycleback.recipe import EncoderSection, Recipe, build_encoder
 from cycleback.runs.folder import saved_recipe
 from cycleback.runs.published import PRETRAINED, find_run
-from cycleback.selection import named_records
 
 
 def load_encoder(source: Path | str = PRETRAINED) -> Encoder:
@@ -50,7 +50,7 @@ def embed_videos(
         progress: called with (frames done, frames in all, as far as is known yet).
     """
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
-    records, event_names = named_records(videos)
+    records, event_names = select_records(videos)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     encoder = encoder.to(choose_device(device))
     features = None

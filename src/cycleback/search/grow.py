@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cycleback.data import VideoRecord
-from cycleback.data.digest import record_digest
+from cycleback.data.sources import record_digest
 from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.index import guess
 from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError

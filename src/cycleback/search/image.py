@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from cycleback.data.image_folder import read_image
+from cycleback.data.sources import read_image
 from cycleback.embeddings.embed import embed_maps
 from cycleback.errors import DataError
 from cycleback.models import Encoder, fingerprint

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from cycleback.data import VideoRecord
-from cycleback.data.digest import record_digest
+from cycleback.data.sources import record_digest
 from cycleback.embeddings.folder import read_folder
 from cycleback.errors import EmbeddingError
 from cycleback.search.corpus import Corpus, Shard

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cycleback.data.names import NameIndex
+from cycleback.data.records import NameIndex
 from cycleback.errors import DataError
 from cycleback.search.corpus import Corpus, Floats, Seconds
 

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.data.image_folder import image_paths, read_image
-from cycleback.data.names import SEQUENCE_SUFFIX
+from cycleback.data.records import SEQUENCE_SUFFIX
+from cycleback.data.sources import image_paths, read_image
 from cycleback.errors import DataError
 from cycleback.files import check_output, write_bytes
 from cycleback.search.hits import Hit

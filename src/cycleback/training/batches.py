@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from cycleback.data import batch_order, context_indices, positives, times
+from cycleback.data import context_indices, order_batches, sample_positives
 
 IndexSampler = Callable[[int, torch.Generator], Tensor]
 """Number of frames of a video and a generator -> sorted indices (T,)."""
@@ -84,7 +84,7 @@ class BatchMaker:
         return Batch(
             inputs=torch.stack([self._clip(videos[row], drawn[row][1], strides[row]) for row in rows]),
             times=torch.stack(
-                [times(anchors, len(self.videos[v])) for v, (anchors, _) in zip(videos, drawn, strict=True)]
+                [anchors.float() / len(self.videos[v]) for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
             videos=tuple(videos),
             has_positives=self.positive_window is not None,
@@ -98,7 +98,9 @@ class BatchMaker:
         anchors = self.sample(num_frames, generator)
         if self.positive_window is None:
             return anchors, anchors
-        near = positives(anchors, window=self.positive_window, num_frames=num_frames, generator=generator)
+        near = sample_positives(
+            anchors, window=self.positive_window, num_frames=num_frames, generator=generator
+        )
         return anchors, torch.cat([anchors, near])
 
     def _strides(self, number: int, count: int) -> list[int]:
@@ -125,7 +127,7 @@ class BatchMaker:
 
     def _order(self, epoch: int) -> list[list[int]]:
         if epoch not in self._orders:
-            order = batch_order(self.actions, batch_size=self.batch_size, seed=self.seed, epoch=epoch)
+            order = order_batches(self.actions, batch_size=self.batch_size, seed=self.seed, epoch=epoch)
             self._orders = {epoch: order}
         return self._orders[epoch]
 

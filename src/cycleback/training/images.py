@@ -8,13 +8,7 @@ import dataclasses
 import torch
 from torch import Tensor
 
-from cycleback.data import (
-    Augmentation,
-    AugmentSettings,
-    augment,
-    augmented_on_gpu,
-    draw_augmentation,
-)
+from cycleback.data import Augmentation, AugmentSettings, augment, augment_on_gpu, draw_augmentation
 from cycleback.training.batches import Batch, mixed_seed
 
 
@@ -33,7 +27,7 @@ def draw_for(batch: Batch, *, settings: AugmentSettings | None, seed: int) -> Au
 
 def augmented_images(frames: Tensor, augmentation: Augmentation) -> Tensor:
     """Frames (b, T, C, H, W, 3) uint8 to images (b, T, C, 3, H, W) in [0, 1]."""
-    fused = augmented_on_gpu(frames, augmentation)
+    fused = augment_on_gpu(frames, augmentation)
     return augment(frames.movedim(-1, -3).float() / 255, augmentation) if fused is None else fused
 
 

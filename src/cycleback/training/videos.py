@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cycleback.data import FrameCache, FrameStore, VideoRecord, load_sequence
+from cycleback.data import FrameCache, VideoRecord, load_sequence
 from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import DataError
 from cycleback.models import Encoder
+from cycleback.progress import ignore
 
 Progress = Callable[[int, int], None]
 """Called with (frames done, frames in all)."""
@@ -36,11 +37,10 @@ def load_videos(
     if encoder.input_kind == "vectors":
         return [encoder.base.prepare(vectors(record)).to(device) for record in records]
     _require_pictures(records)
-    frames.fill(records, progress=on_frames)
+    frames.fill(records, progress=on_frames or ignore)
     if encoder.train_base == "frozen":
         return _load_features(encoder, records, frames=frames, device=device, on_features=on_features)
-    store = FrameStore.resident(frames, records, device=device)
-    return [store.frames(record.name) for record in records]
+    return frames.load_tensors(records, device=device)
 
 
 def vectors(record: VideoRecord) -> Tensor:

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from cycleback.data.selection import name_files, pick_videos, select_records
 from cycleback.errors import DataError
-from cycleback.selection import file_names, named_records, videos_to_show
 
 
 @pytest.fixture
@@ -14,34 +14,34 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_files_are_named_by_their_stem_and_by_their_path_where_stems_clash() -> None:
-    assert file_names([Path("x/a.mp4"), Path("b.mp4")]) == ["a", "b"]
-    assert file_names([Path("x/a.mp4"), Path("y/a.mp4")]) == ["x/a.mp4", "y/a.mp4"]
+    assert name_files([Path("x/a.mp4"), Path("b.mp4")]) == ["a", "b"]
+    assert name_files([Path("x/a.mp4"), Path("y/a.mp4")]) == ["x/a.mp4", "y/a.mp4"]
 
 
 def test_the_same_file_twice_is_one_video(folder: Path) -> None:
-    records, events = named_records([folder / "a.mp4", folder / "a.mp4"])
+    records, events = select_records([folder / "a.mp4", folder / "a.mp4"])
     assert [record.name for record in records] == ["a"]
     assert list(events) == []
 
 
 def test_a_folder_stands_for_its_videos(folder: Path) -> None:
-    assert [record.name for record in named_records(folder)[0]] == ["a", "b", "c"]
-    assert videos_to_show([str(folder)], most=2) == [folder / "a.mp4", folder / "b.mp4"]
+    assert [record.name for record in select_records(folder)[0]] == ["a", "b", "c"]
+    assert pick_videos([str(folder)], max_videos=2) == [folder / "a.mp4", folder / "b.mp4"]
 
 
 def test_the_reference_comes_first(folder: Path) -> None:
-    shown = videos_to_show([str(folder)], reference="c", most=2)
+    shown = pick_videos([str(folder)], reference="c", max_videos=2)
     assert shown == [folder / "c.mp4", folder / "a.mp4"]
 
 
 def test_a_folder_among_files_is_refused(folder: Path) -> None:
     with pytest.raises(DataError, match="is a folder; give video files, or this folder alone"):
-        named_records([folder, folder / "a.mp4"])
+        select_records([folder, folder / "a.mp4"])
 
 
 def test_a_missing_file_is_refused_by_name(folder: Path) -> None:
     with pytest.raises(DataError, match=r"gone\.mp4 does not exist; check the spelling"):
-        named_records([folder / "a.mp4", folder / "gone.mp4"])
+        select_records([folder / "a.mp4", folder / "gone.mp4"])
 
 
 def test_a_folder_of_two_actions_is_not_shown_together(folder: Path) -> None:
@@ -52,4 +52,4 @@ def test_a_folder_of_two_actions_is_not_shown_together(folder: Path) -> None:
     for name in "abcgt":
         (folder / f"{name}.mp4").unlink()
     with pytest.raises(DataError, match="holds golf, tennis: name the folder of one action"):
-        videos_to_show([str(folder)])
+        pick_videos([str(folder)])

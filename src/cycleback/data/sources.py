@@ -1,0 +1,196 @@
+"""Read the two kinds of videos that are not video files, and fingerprint all three.
+
+A folder of numbered images is a video: 1.png, 2.png, … 10.png, in natural order. An .npz sequence holds poses
+or other features of each frame. Letters: N frames, H W pixels, F features per frame.
+"""
+
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.data.records import IMAGE_SUFFIXES, VideoRecord, natural_key
+from cycleback.errors import DataError
+from cycleback.video import FrameChunk
+
+FPS_FILE = "fps.txt"
+DEFAULT_FPS = 30.0
+NUMBERED = re.compile(r"[0-9]$")
+WHOLE_FILE_BYTES = 64 * 2**20
+PIECE_BYTES = 4 * 2**20
+
+
+def is_frame(path: Path) -> bool:
+    """Tell whether a file is a numbered image: its name ends in a digit before .jpg, .jpeg or .png."""
+    is_image = path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")
+    return is_image and NUMBERED.search(path.stem) is not None
+
+
+def image_paths(folder: Path) -> list[Path]:
+    """List the numbered images of a folder in natural order; two images with the same number are an error."""
+    paths = sorted(filter(is_frame, folder.iterdir()), key=lambda path: natural_key(path.stem))
+    for first, second in pairwise(paths):
+        if first.stem == second.stem:
+            raise DataError(f"{folder}: {first.name} and {second.name} are the same frame. Remove one.")
+    if not paths:
+        raise DataError(f"no numbered images in {folder}. Expected names such as 0001.jpg or frame_12.png.")
+    return paths
+
+
+def folder_fps(folder: Path) -> float:
+    """Return the frames per second of a folder of images: the number in `fps.txt`, or 30."""
+    path = folder / FPS_FILE
+    if not path.exists():
+        return DEFAULT_FPS
+    text = path.read_text("utf-8-sig").strip()
+    try:
+        fps = float(text)
+    except ValueError:
+        fps = 0.0
+    if not 0 < fps < float("inf"):
+        raise DataError(f"{path}: {text[:40]!r} is not a frame rate. Write one number above 0, such as 25.")
+    return fps
+
+
+def iter_images(
+    folder: Path, *, size: tuple[int, int] | None = None, chunk_frames: int = 64, fit: str = "stretch"
+) -> Iterator[FrameChunk]:
+    """Yield the images of a folder in chunks, like `cycleback.video.iter_frames` for a video file.
+
+    Args:
+        folder: holds numbered images; EXIF rotation is applied.
+        size: (height, width) of the frames; by default the size of the first image.
+        chunk_frames: images in memory at a time.
+        fit: "stretch" the image to the size, or "crop" its centre to the proportions of the size.
+    """
+    paths = image_paths(folder)
+    fps = folder_fps(folder)
+    for start in range(0, len(paths), chunk_frames):
+        images = []
+        for path in paths[start : start + chunk_frames]:
+            images.append(read_image(path, size=size, fit=fit))
+            size = size or images[0].shape[:2]
+        times = np.arange(start, start + len(images)) / fps
+        yield FrameChunk(frames=np.stack(images), times=times, start=start)
+
+
+def read_image(path: Path, *, size: tuple[int, int] | None = None, fit: str = "stretch") -> NDArray[np.uint8]:
+    """Read an image file as RGB uint8 (H, W, 3), resized with antialiasing."""
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(path) as opened:
+            image = ImageOps.exif_transpose(opened).convert("RGB")
+    except (OSError, SyntaxError, ValueError) as error:  # Pillow raises all three for damaged files
+        raise DataError(f"cannot read the image {path}: {error}. Remove or replace it.") from error
+    if size is not None and (image.height, image.width) != size:
+        box = crop_box((image.height, image.width), size) if fit == "crop" else None
+        image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR, box=box)
+    return np.asarray(image, dtype=np.uint8)
+
+
+def crop_box(source: tuple[int, int], size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return (left, top, right, bottom) of the largest centred box in `source` (H, W) shaped like `size`."""
+    scale = min(source[0] / size[0], source[1] / size[1])
+    height, width = size[0] * scale, size[1] * scale
+    left, top = (source[1] - width) / 2, (source[0] - height) / 2
+    return (left, top, left + width, top + height)
+
+
+@dataclass(frozen=True)
+class FeatureSequence:
+    """`features` float32 (N, F), and `times` float64 (N,), the presentation time of each frame in seconds."""
+
+    features: NDArray[np.float32]
+    times: NDArray[np.float64]
+
+
+def load_sequence(record: VideoRecord) -> FeatureSequence:
+    """Load the features of a record of kind "sequence".
+
+    The .npz holds an array `features` (N, F), or a single two-dimensional array of any name. It may also hold
+    `times` (N,) in seconds, or `fps`, one number. Without either, 30 frames per second are assumed.
+    """
+    if record.kind != "sequence":
+        raise ValueError(f"{record.name} is of kind {record.kind!r}, not a sequence")
+    try:
+        with np.load(record.path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        advice = "Write it with numpy.savez(path, features=array)."
+        raise DataError(f"cannot read {record.path}: {error}. {advice}") from error
+    features = _find_features(record.path, arrays)
+    return FeatureSequence(features.astype(np.float32), _find_times(record.path, arrays, len(features)))
+
+
+def _find_features(path: Path, arrays: dict[str, NDArray[np.generic]]) -> NDArray[np.generic]:
+    shapes = {name: array.shape for name, array in arrays.items()}
+    tables = [name for name, shape in shapes.items() if len(shape) == 2]
+    if "features" not in arrays and len(tables) != 1:
+        raise DataError(
+            f"{path}: no array 'features', and {len(tables)} two-dimensional arrays among {shapes}. "
+            "Name the one of shape (frames, features) 'features'."
+        )
+    name = "features" if "features" in arrays else tables[0]
+    features = arrays[name]
+    if features.ndim != 2 or 0 in features.shape or features.dtype.kind not in "fiub":
+        raise DataError(
+            f"{path}: {name!r} must be numbers of shape (frames, features), "
+            f"got {features.dtype} {features.shape}."
+        )
+    return features
+
+
+def _find_times(path: Path, arrays: dict[str, NDArray[np.generic]], num_frames: int) -> NDArray[np.float64]:
+    """Return presentation times (N,) from `times`, `fps` or the default rate."""
+    if "times" in arrays:
+        times = arrays["times"].astype(np.float64)
+        if times.shape != (num_frames,) or not (np.diff(times) > 0).all():
+            raise DataError(
+                f"{path}: 'times' must be {num_frames} increasing seconds, got shape {times.shape}."
+            )
+        return times
+    fps = arrays["fps"].astype(np.float64).reshape(-1) if "fps" in arrays else np.array([DEFAULT_FPS])
+    if fps.shape != (1,) or not 0 < fps[0] < np.inf:
+        raise DataError(f"{path}: 'fps' must be one number above 0, got {fps}.")
+    return np.arange(num_frames) / float(fps[0])
+
+
+def record_digest(record: VideoRecord) -> str:
+    """Fingerprint the content of a video; for a folder, its images and frame rate."""
+    try:
+        return _folder_digest(record.path) if record.kind == "frames" else file_digest(record.path)
+    except OSError as error:
+        raise DataError(f"cannot read {record.path}: {error.strerror}.") from error
+
+
+def file_digest(path: Path) -> str:
+    """Return a SHA-256 in hex of a file's content.
+
+    Of a file of 64 MiB or more, only the size, the modification time and three pieces of 4 MiB (start,
+    middle, end) are hashed: reading all of it on every start would take longer than a cache saves. A copy of
+    such a file is recognised only if it keeps the modification time.
+    """
+    status = path.stat()
+    with path.open("rb") as stream:
+        if status.st_size < WHOLE_FILE_BYTES:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.sha256(f"{status.st_size}/{status.st_mtime_ns}/".encode())
+        for start in (0, (status.st_size - PIECE_BYTES) // 2, status.st_size - PIECE_BYTES):
+            stream.seek(start)
+            digest.update(stream.read(PIECE_BYTES))
+    return digest.hexdigest()
+
+
+def _folder_digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in [*image_paths(folder), folder / FPS_FILE]:
+        content = file_digest(path) if path.exists() else "-"
+        digest.update(f"{path.name}/{content}/".encode())
+    return digest.hexdigest()
