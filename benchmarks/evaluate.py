@@ -25,7 +25,7 @@ from scipy.stats import kendalltau
 from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import Report, evaluate, pair_taus, retrieval_precision
 from cycleback.evaluation.retrieval import PRECISION_AT
-from cycleback.prepare.paper import PENN_ACTION
+from cycleback.prepare.phases import PENN_ACTION
 
 Videos = list[NDArray[np.float32]]
 Result = TypeVar("Result")

@@ -59,11 +59,14 @@ def atomic_file(path: Path | str, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: Path | str, *, overwrite: bool = False) -> Iterator[Path]:
+def atomic_folder(path: Path | str, *, overwrite: bool = False, flush: bool = True) -> Iterator[Path]:
     """Yield an empty draft folder beside `path`; it replaces `path` when the block succeeds.
 
     A folder cannot be replaced in one step: the old one is renamed first and restored if the second rename
     fails. An empty folder counts as free.
+
+    Args:
+        flush: False for many files that can be made again, where flushing each would take minutes.
     """
     path = Path(path).absolute()
     is_empty = path.is_dir() and not any(path.iterdir())
@@ -72,7 +75,7 @@ def atomic_folder(path: Path | str, *, overwrite: bool = False) -> Iterator[Path
     try:
         draft.mkdir(parents=True)
         yield draft
-        for file in draft.rglob("*"):
+        for file in draft.rglob("*") if flush else ():
             _flush(file)
         replace_folder(draft, path)
         _flush(path.parent)

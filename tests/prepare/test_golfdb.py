@@ -90,7 +90,7 @@ def test_absent_videos_are_listed(write_clip: Callable[[str, str], Path], tmp_pa
     ("frame", "message"),
     [
         (20, r"line 2: finish is at frame 20, but 0001\.mp4 ends at frame 19"),
-        ("-1", "finish is '-1', expected a frame"),
+        ("-1", "finish is '-1', expected a 0-based frame"),
     ],
 )
 def test_a_label_outside_the_video_is_refused(
@@ -116,7 +116,7 @@ def test_no_video_at_all_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no folder 'videos' in"):
         prepare("golfdb", tmp_path, tmp_path / "out")
     (tmp_path / "videos").mkdir()
-    with pytest.raises(DataError, match=r"nothing of golfdb could be used.*1 of 1 videos.*0001\.mp4"):
+    with pytest.raises(DataError, match=r"no video of golfdb in .* could be used.*1 of 1 videos.*0001\.mp4"):
         prepare("golfdb", tmp_path, tmp_path / "out")
 
 

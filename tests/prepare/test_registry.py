@@ -4,7 +4,8 @@ import pytest
 
 import cycleback.prepare
 from cycleback.errors import ConfigError, DataError
-from cycleback.prepare import PREPARERS, option_names, prepare
+from cycleback.prepare import PREPARERS, prepare
+from cycleback.prepare.registry import option_names
 
 
 def test_names_are_public() -> None:
@@ -14,9 +15,11 @@ def test_names_are_public() -> None:
 
 def test_unknown_name_is_refused_with_the_list(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"no data set is called 'penn'\. Known: pouring, penn-action, golfdb, penn-poses"
+        DataError, match=r"no data set is called 'kinetics'\. Known: pouring, penn-action, golfdb, penn-poses"
     ):
-        prepare("penn", tmp_path, tmp_path / "out")
+        prepare("kinetics", tmp_path, tmp_path / "out")
+    with pytest.raises(DataError, match=r"no data set is called 'penn-pose'\. Did you mean 'penn-poses'"):
+        prepare("penn-pose", tmp_path, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", PREPARERS)
@@ -32,12 +35,12 @@ def test_a_missing_or_empty_source_is_one_line(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["pouring", "penn-action", "golfdb"])
 def test_a_file_is_not_a_folder(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(DataError, match=f"file is a file. Give the folder that holds {name}"):
+    with pytest.raises(DataError, match=f"file is a file. Pass the folder that contains {name}"):
         prepare(name, tmp_path / "file", tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", PREPARERS)
 def test_unknown_option_is_refused_with_the_list(name: str, tmp_path: Path) -> None:
     listed = ", ".join(option_names(name))
-    with pytest.raises(ConfigError, match=f"{name} has no option 'progress'. Its options: {listed}"):
+    with pytest.raises(ConfigError, match=f"{name} has no option 'progress'. Known: {listed}"):
         prepare(name, tmp_path, tmp_path / "out", options={"progress": None})

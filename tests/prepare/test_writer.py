@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cycleback.data import read_dataset
-from cycleback.errors import DataError, OutputExistsError
+from cycleback.errors import DataError, OutputExistsError, UserError
 from cycleback.prepare.writer import DatasetWriter, new_dataset, place_file
 
 
@@ -39,7 +39,7 @@ def test_a_failure_leaves_nothing_and_keeps_the_old(tmp_path: Path) -> None:
 
 def test_what_exists_is_not_overwritten_unasked(tmp_path: Path) -> None:
     write(tmp_path / "out")
-    with pytest.raises(OutputExistsError, match=r"out is not empty\. Choose another folder"):
+    with pytest.raises(OutputExistsError, match=r"out is not empty\. Add --overwrite"):
         write(tmp_path / "out")
     write(tmp_path / "out", overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -56,7 +56,7 @@ def test_an_empty_folder_may_be_used_and_a_file_may_not(tmp_path: Path) -> None:
 def test_a_folder_that_was_not_prepared_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("x")
-    with pytest.raises(OutputExistsError, match=r"out is not a prepared data set \(it has no splits\.csv\)"):
+    with pytest.raises(OutputExistsError, match=r"out is not a prepared data set \(no splits\.csv\)"):
         write(tmp_path / "out", overwrite=True)
 
 
@@ -64,7 +64,7 @@ def test_a_folder_that_was_not_prepared_is_never_replaced(tmp_path: Path) -> Non
 def test_the_source_is_never_replaced(tmp_path: Path, destination: str) -> None:
     (tmp_path / "in").mkdir()
     with (
-        pytest.raises(DataError, match=r"holds the source .*in"),
+        pytest.raises(DataError, match=r"contains the source .*in"),
         new_dataset(tmp_path / destination, source=tmp_path / "in", overwrite=True),
     ):
         pass
@@ -107,7 +107,15 @@ def test_a_missing_file_makes_no_dangling_link(tmp_path: Path, link: bool) -> No
 
 def test_errors_of_the_disk_become_one_line(tmp_path: Path) -> None:
     with (
-        pytest.raises(DataError, match=r"out could not be written: .*No such file"),
+        pytest.raises(UserError, match=r"cannot write .*out: No such file"),
         new_dataset(tmp_path / "out", source=tmp_path / "in", overwrite=False),
     ):
         place_file(tmp_path / "gone", tmp_path / "b", link=True)
+
+
+def test_each_kind_of_warning_is_one_line_with_its_count_and_first_case(tmp_path: Path) -> None:
+    writer = DatasetWriter(tmp_path)
+    writer.warn("videos without labels", "a")
+    writer.warn("videos without labels", "b")
+    writer.warn("odd names", "c")
+    assert writer.warnings == ("videos without labels: 2 (first: a)", "odd names: 1 (c)")

@@ -1,6 +1,5 @@
-"""Known data sets, as they are really distributed → a data set folder that `cycleback.data` reads."""
+"""Convert published data sets, as distributed, to folders that `cycleback.data` reads."""
 
-from cycleback.prepare.registry import PREPARERS, option_names, prepare
-from cycleback.prepare.report import PrepareReport
+from cycleback.prepare.registry import PREPARERS, PrepareReport, prepare
 
-__all__ = ["PREPARERS", "PrepareReport", "option_names", "prepare"]
+__all__ = ["PREPARERS", "PrepareReport", "prepare"]

@@ -1,9 +1,9 @@
-"""GolfDB (McNally et al., CVPR workshops 2019): golf swings with eight key events.
+"""Read GolfDB (McNally et al., CVPR workshops 2019): golf swings with eight key events.
 
-Two forms are read: a table labels.csv with videos/ID.mp4, and the authors' golfDB.mat with videos_160/ID.mp4.
+It comes as a table labels.csv with videos/ID.mp4, or as the authors' golfDB.mat with videos_160/ID.mp4.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from cycleback.errors import ConfigError, DataError
 from cycleback.prepare.writer import DatasetWriter, place_file
+from cycleback.progress import Counter
 from cycleback.tables import read_table
 from cycleback.video import probe
 
@@ -41,22 +42,22 @@ def prepare_golfdb(
     source: Path,
     writer: DatasetWriter,
     *,
-    progress: Callable[[int, int], None],
+    progress: Counter,
     fold: int = 1,
     link: bool = True,
 ) -> list[str]:
-    """Write each swing as its video file, untouched; returns the videos that are not there.
+    """Write each swing as its original video file, and return the videos that are missing.
 
     The table's `role` is the split (train, val, val_slow). golfDB.mat has four folds for cross-validation:
     one becomes "val", the others "train"; slow-motion swings go to "val_slow" and "train_slow", so that
     speeds are not mixed.
 
     Args:
-        source: A folder with labels.csv and videos/, or with golfDB.mat and videos_160/ (or those in data/).
-        writer: Takes the videos.
-        progress: Called with (swings done, swings).
-        fold: 1 to 4, the part of golfDB.mat held out.
-        link: Hard links (else symbolic links, else copies) to the videos, or always copies.
+        source: a folder with labels.csv and videos/, or with golfDB.mat and videos_160/ (or those in data/).
+        writer: receives the videos.
+        progress: called with (swings done, swings).
+        fold: 1 to 4, the fold of golfDB.mat held out.
+        link: True for hard links (else symbolic links, else copies) to the videos, False for copies.
     """
     if fold not in (1, 2, 3, 4):
         raise ConfigError(f"fold must be 1, 2, 3 or 4, got {fold!r}.")
@@ -75,19 +76,19 @@ def prepare_golfdb(
 
 
 def _find_swings(source: Path, fold: int) -> tuple[list[_Swing], Path]:
-    """The annotated swings, and the folder of their videos."""
+    """Return the annotated swings, and the folder of their videos."""
     if (source / "labels.csv").is_file():
-        return list(_table_swings(source / "labels.csv")), _video_folder(source, ("videos",))
+        return list(_read_table_swings(source / "labels.csv")), _find_video_folder(source, ("videos",))
     for folder in (source, source / "data"):
         if (folder / "golfDB.mat").is_file():
             names = ("videos_160", "data/videos_160")
-            return list(_matlab_swings(folder / "golfDB.mat", fold)), _video_folder(source, names)
+            return list(_read_matlab_swings(folder / "golfDB.mat", fold)), _find_video_folder(source, names)
     raise DataError(
         f"no GolfDB in {source}: expected labels.csv with videos/, or golfDB.mat with videos_160/."
     )
 
 
-def _video_folder(source: Path, names: tuple[str, ...]) -> Path:
+def _find_video_folder(source: Path, names: tuple[str, ...]) -> Path:
     for name in names:
         if (source / name).is_dir():
             return source / name
@@ -96,21 +97,21 @@ def _video_folder(source: Path, names: tuple[str, ...]) -> Path:
     )
 
 
-def _table_swings(path: Path) -> Iterator[_Swing]:
+def _read_table_swings(path: Path) -> Iterator[_Swing]:
     for line, row in read_table(path, ("id", "role", *EVENTS)):
         source = f"{path}, line {line}"
-        events = {event: _frame(row[event], event, source) for event in EVENTS if row[event]}
+        events = {event: _parse_frame(row[event], event, source) for event in EVENTS if row[event]}
         yield _Swing(row["id"], row["role"], events, row.get("player", ""), source)
 
 
-def _frame(text: str, event: str, source: str) -> int:
+def _parse_frame(text: str, event: str, source: str) -> int:
     if not text.isdecimal():
-        raise DataError(f"{source}: {event} is {text!r}, expected a frame counted from 0.")
+        raise DataError(f"{source}: {event} is {text!r}, expected a 0-based frame.")
     return int(text)
 
 
-def _matlab_swings(path: Path, fold: int) -> Iterator[_Swing]:
-    """Swings of golfDB.mat; ten frames each, of the whole video: the clip's first, the events, its last."""
+def _read_matlab_swings(path: Path, fold: int) -> Iterator[_Swing]:
+    """Read golfDB.mat: each swing has ten frames of the whole video (clip start, events, clip end)."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -131,7 +132,7 @@ def _matlab_swings(path: Path, fold: int) -> Iterator[_Swing]:
 
 
 def _check_events(swing: _Swing, path: Path) -> None:
-    """Refuse an event that lies outside the video."""
+    """Refuse an event outside the video."""
     num_frames = probe(path).num_frames
     for event, frame in swing.events.items():
         if not 0 <= frame < num_frames:

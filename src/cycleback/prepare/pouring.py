@@ -1,11 +1,11 @@
-"""Pouring as it is distributed: TFRecord shards of JPEG frames with one phase label a frame.
+"""Read Pouring as distributed: TFRecord shards of JPEG frames with one phase label per frame.
 
 The files are pouring_train-0-of-2.tfrecord, pouring_train-1-of-2.tfrecord and pouring_val-0-of-1.tfrecord, of
-`SequenceExample`s: context `name`, `len`, `label`; lists `video` (one JPEG a frame) and `frame_labels`.
+`SequenceExample`s: context `name`, `len`, `label`; lists `video` (one JPEG per frame) and `frame_labels`.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,22 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.errors import DataError
-from cycleback.prepare.frame_labels import labelled_events
-from cycleback.prepare.paper import POURING, fewer_than_the_paper
-from cycleback.prepare.sequence_example import (
+from cycleback.prepare.phases import POURING, compare_counts, find_events
+from cycleback.prepare.tfrecord import (
     MalformedMessageError,
     SequenceExample,
+    count_records,
+    iter_records,
     parse_sequence_example,
 )
-from cycleback.prepare.tfrecord import count_records, iter_records
 from cycleback.prepare.writer import DatasetWriter
+from cycleback.progress import Counter
 
 SHARD = re.compile(r"pouring_(train|val|test)-(\d+)-of-(\d+)(\.tfrecord)?")
 SUFFIXES = {b"\xff\xd8\xff": ".jpg", b"\x89PN": ".png"}  # by the first three bytes of an image
-
-
-class _NotAClip(ValueError):
-    """A SequenceExample of something else."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +44,18 @@ class _Clip:
 
 
 def prepare_pouring(
-    source: Path, writer: DatasetWriter, *, progress: Callable[[int, int], None], check_data: bool = True
+    source: Path, writer: DatasetWriter, *, progress: Counter, check_data: bool = True
 ) -> list[str]:
-    """Write each clip as a folder of its JPEG images, byte for byte; returns what is missing.
+    """Write each clip as a folder of its original JPEG images, and return what is missing.
 
-    Frames are named by their index (000000.jpg) and play at the default 30 a second, the paper's rate for
-    Pouring. The four key events are those frames at which the phase label rises.
+    Frames are named by their index (000000.jpg) and play at the default 30 frames per second, the paper's
+    rate for Pouring. The four key events are the frames at which the phase label rises.
 
     Args:
-        source: The folder of the shards, or the one above its `pouring_tfrecords`.
-        writer: Takes the clips.
-        progress: Called with (clips done, clips).
-        check_data: Whether the checksums of the data are checked.
+        source: the folder of the shards, or the one above its `pouring_tfrecords`.
+        writer: receives the clips.
+        progress: called with (clips done, clips).
+        check_data: verify the checksums of the data.
     """
     shards = _find_shards(source)
     total, done = sum(count_records(shard.path) for shard in shards), 0
@@ -67,7 +64,7 @@ def prepare_pouring(
             _write_clip(clip, shard.split, writer)
             done += 1
             progress(done, total)
-    return _missing_shards(shards) + fewer_than_the_paper(writer.videos(), {"": POURING})
+    return _list_missing_shards(shards) + compare_counts(writer, {"": POURING})
 
 
 def _find_shards(source: Path) -> list[_Shard]:
@@ -85,7 +82,7 @@ def _find_shards(source: Path) -> list[_Shard]:
     return shards
 
 
-def _missing_shards(shards: list[_Shard]) -> list[str]:
+def _list_missing_shards(shards: list[_Shard]) -> list[str]:
     here = {(shard.split, shard.index) for shard in shards}
     counts = {shard.split: shard.count for shard in shards}
     return [
@@ -99,13 +96,12 @@ def _missing_shards(shards: list[_Shard]) -> list[str]:
 def _read_clips(path: Path, check_data: bool) -> Iterator[_Clip]:
     for number, data in enumerate(iter_records(path, check_data=check_data)):
         try:
-            yield _clip(parse_sequence_example(data))
-        except (MalformedMessageError, _NotAClip) as error:
+            yield _make_clip(parse_sequence_example(data))
+        except MalformedMessageError as error:
             raise DataError(f"{path}, record {number}: not a clip of Pouring: {error}.") from error
 
 
-def _clip(example: SequenceExample) -> _Clip:
-    """The clip in a SequenceExample."""
+def _make_clip(example: SequenceExample) -> _Clip:
     names = [name for name in example.context.get("name", []) if isinstance(name, bytes)]
     images = [image for step in example.feature_lists.get("video", []) for image in step]
     steps = example.feature_lists.get("frame_labels")
@@ -113,7 +109,7 @@ def _clip(example: SequenceExample) -> _Clip:
     jpegs = [image for image in images if isinstance(image, bytes)]
     if len(names) != 1 or len(jpegs) < 2 or not all(isinstance(label, int) for label in labels):
         found = ", ".join(sorted({*example.context, *example.feature_lists})) or "nothing"
-        raise _NotAClip(
+        raise MalformedMessageError(
             f"expected name, 2 or more JPEG strings in video, numbers in frame_labels, found {found}"
         )
     name = names[0].decode(errors="replace")
@@ -122,26 +118,24 @@ def _clip(example: SequenceExample) -> _Clip:
 
 def _write_clip(clip: _Clip, split: str, writer: DatasetWriter) -> None:
     name = _free_name(clip.name, writer)
-    events = labelled_events(
-        name, clip.labels, num_frames=len(clip.images), events=POURING.events, warnings=writer.warnings
-    )
+    events = find_events(name, clip.labels, num_frames=len(clip.images), events=POURING.events, writer=writer)
     folder = writer.add(name, split=split, events=events)
     folder.mkdir()
     for index, image in enumerate(clip.images):
         suffix = SUFFIXES.get(image[:3])
         if suffix is None:
             raise DataError(
-                f"frame {index} of {clip.name} is neither JPEG nor PNG: it begins with {image[:8]!r}."
+                f"frame {index} of {clip.name} is neither JPEG nor PNG: it starts with {image[:8]!r}."
             )
         (folder / f"{index:06d}{suffix}").write_bytes(image)
 
 
 def _free_name(written: str, writer: DatasetWriter) -> str:
-    """`written` as a folder name that no other clip has; a warning where it had to change."""
+    """Return `written` as a folder name that no other clip has, with a warning if it had to change."""
     clean = re.sub(r"[^\w.-]", "_", written).lstrip(".") or "clip"
     name, number = clean, 2
     while name in writer:
         name, number = f"{clean}-{number}", number + 1
     if name != written:
-        writer.warnings.add("clips renamed, to be a folder of their own", f"{written!r} to {name!r}")
+        writer.warn("clips renamed to a valid and unused folder name", f"{written!r} to {name!r}")
     return name

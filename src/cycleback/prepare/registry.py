@@ -1,18 +1,19 @@
-"""The data sets that can be brought into a data set folder, by name."""
+"""Convert published data sets, by name, to data set folders."""
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from cycleback.errors import ConfigError, DataError
+from cycleback.errors import ConfigError, DataError, did_you_mean
 from cycleback.prepare.golfdb import prepare_golfdb
 from cycleback.prepare.penn_action import prepare_penn_action
 from cycleback.prepare.penn_poses import prepare_penn_poses
 from cycleback.prepare.pouring import prepare_pouring
-from cycleback.prepare.report import PrepareReport
 from cycleback.prepare.writer import new_dataset
+from cycleback.progress import Counter, ignore
 
-# (source, writer, *, progress, options of its own) -> what is missing
+# (source, writer, *, progress, own options) -> list of missing files and videos
 PREPARERS: dict[str, Callable[..., list[str]]] = {
     "pouring": prepare_pouring,
     "penn-action": prepare_penn_action,
@@ -21,73 +22,90 @@ PREPARERS: dict[str, Callable[..., list[str]]] = {
 }
 
 
+@dataclass(frozen=True)
+class PrepareReport:
+    """The result of `prepare`.
+
+    Attributes:
+        name: the data set, such as "pouring".
+        directory: the folder written, for `cycleback.data.read_dataset`.
+        videos: action → split → number of videos; the action is "" if there is only one.
+        labelled: number of videos with at least one key event.
+        missing: videos of the paper, or files that the source lists, that do not exist.
+        warnings: one line per kind of warning.
+    """
+
+    name: str
+    directory: Path
+    videos: Mapping[str, Mapping[str, int]]
+    labelled: int
+    missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of videos."""
+        return sum(count for splits in self.videos.values() for count in splits.values())
+
+
 def prepare(
     name: str,
     source: Path | str,
     destination: Path | str,
     *,
     overwrite: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Counter = ignore,
     options: Mapping[str, object] | None = None,
 ) -> PrepareReport:
-    """Bring a data set, as it is distributed, into a folder that `cycleback.data.read_dataset` reads.
+    """Convert a data set, as distributed, to a folder that `cycleback.data.read_dataset` reads.
 
-    The folder holds the videos (files, folders of images or .npz sequences; a sub-folder an action where
-    there are several), splits.csv, and labels.csv where there are labels. It appears when it is whole.
+    The folder holds the videos (files, folders of images or .npz sequences; one sub-folder per action if
+    there are several), splits.csv, and labels.csv if there are labels. It appears when it is complete.
 
     Args:
-        name: One of `PREPARERS`.
-        source: Where the data set was unpacked or downloaded to.
-        destination: Folder to write; it may exist when it is empty.
-        overwrite: Replace a data set folder that was prepared before.
-        progress: Called with (done, total).
-        options: Keywords of that data set's function, for example {"labels": "penn_labels", "link": False}.
+        name: one of `PREPARERS`.
+        source: where the data set was unpacked or downloaded to.
+        destination: folder to write; it may exist if it is empty.
+        overwrite: replace a folder that was prepared before.
+        progress: called with (done, total).
+        options: keywords of that data set's function, such as {"labels": "penn_labels", "link": False}.
 
     Raises:
-        DataError: no such data set, or the source is not what is needed.
-        ConfigError: an option does not fit.
-        OutputExistsError: the destination holds something.
+        DataError: the data set is unknown, or the source is not as expected.
+        ConfigError: an option is unknown or has a wrong value.
+        OutputExistsError: the destination is not empty.
     """
     source, destination = Path(source), Path(destination)
     if name not in PREPARERS:
-        raise DataError(f"no data set is called {name!r}. Known: {', '.join(PREPARERS)}.")
+        raise DataError(f"no data set is called {name!r}. {did_you_mean(name, PREPARERS)}")
     options = dict(options or {})
-    _check_options(name, options)
+    for option in options:
+        if option not in option_names(name):
+            raise ConfigError(f"{name} has no option {option!r}. {did_you_mean(option, option_names(name))}")
     if not source.exists():
         raise DataError(f"no {name} at {source}: it does not exist.")
     if source.is_file() and name != "penn-poses":
-        raise DataError(f"{source} is a file. Give the folder that holds {name}.")
+        raise DataError(f"{source} is a file. Pass the folder that contains {name}.")
     with new_dataset(destination, source=source, overwrite=overwrite) as writer:
-        missing = PREPARERS[name](source, writer, progress=progress or _silent, **options)
-        if not writer.videos():
-            reasons = "; ".join(writer.warnings.lines() or missing)
-            raise DataError(f"nothing of {name} could be used in {source}: {reasons}.")
+        missing = PREPARERS[name](source, writer, progress=progress, **options)
+        if not writer.videos:
+            reasons = "; ".join(writer.warnings or missing)
+            raise DataError(f"no video of {name} in {source} could be used: {reasons}.")
     return PrepareReport(
         name=name,
         directory=destination,
-        videos=writer.videos(),
+        videos=writer.videos,
         labelled=writer.labelled,
         missing=tuple(missing),
-        warnings=writer.warnings.lines(),
+        warnings=writer.warnings,
     )
 
 
 def option_names(name: str) -> tuple[str, ...]:
-    """The options of a data set."""
+    """List the options of a data set."""
     parameters = inspect.signature(PREPARERS[name]).parameters.values()
     return tuple(
         parameter.name
         for parameter in parameters
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "progress"
     )
-
-
-def _check_options(name: str, options: Mapping[str, object]) -> None:
-    known = option_names(name)
-    for option in options:
-        if option not in known:
-            raise ConfigError(f"{name} has no option {option!r}. Its options: {', '.join(known)}.")
-
-
-def _silent(done: int, total: int) -> None:
-    """No progress is shown."""

@@ -1,8 +1,7 @@
-"""The data set folder that is being written: videos, labels.csv and splits.csv, whole or not at all."""
+"""Write a data set folder: videos, labels.csv, splits.csv and people.csv."""
 
 import os
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,19 +10,19 @@ from pathlib import Path, PurePosixPath
 from cycleback.data.folder import PEOPLE_FILE, SPLITS_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
 from cycleback.errors import DataError, OutputExistsError
-from cycleback.prepare.findings import Findings
+from cycleback.files import atomic_folder
 from cycleback.tables import write_csv
 
 
 class DatasetWriter:
-    """Takes videos one by one, and writes the tables that say what they are."""
+    """Collects videos one by one, and warnings about them, then writes the tables that describe them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.warnings = Findings()
         self._splits: dict[str, str] = {}
         self._events: dict[str, Mapping[str, int]] = {}
         self._people: dict[str, str] = {}
+        self._warnings: dict[str, list[str]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._splits
@@ -33,14 +32,34 @@ class DatasetWriter:
         """Number of videos with at least one key event."""
         return sum(bool(events) for events in self._events.values())
 
+    @property
+    def videos(self) -> dict[str, dict[str, int]]:
+        """Number of videos, action → split → number."""
+        counts: dict[str, Counter[str]] = {}
+        for name, split in self._splits.items():
+            counts.setdefault(name.rpartition("/")[0], Counter())[split] += 1
+        return {action: dict(sorted(splits.items())) for action, splits in sorted(counts.items())}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One line per kind of warning: the kind, the number of cases and the first case."""
+        return tuple(
+            f"{kind}: {len(cases)} ({'first: ' if len(cases) > 1 else ''}{cases[0]})"
+            for kind, cases in self._warnings.items()
+        )
+
+    def warn(self, kind: str, case: str) -> None:
+        """Note one `case` of a `kind` of problem, such as "videos without labels" and "squat/0123"."""
+        self._warnings.setdefault(kind, []).append(case)
+
     def add(self, name: str, *, split: str, events: Mapping[str, int], person: str = "") -> Path:
-        """Enter a video and return where it goes: a path without suffix, in a folder that exists.
+        """Register a video and return its path without suffix, in a folder that exists.
 
         Args:
             name: "clip", or "action/clip".
             split: "train", "val" or another name.
-            events: key event → frame, counted from 0; {} for a video without labels.
-            person: who acts, where that is known.
+            events: key event → 0-based frame; {} for a video without labels.
+            person: the person acting, if known.
         """
         parts = PurePosixPath(name).parts
         if name != "/".join(parts) or any(part.startswith(".") or "\\" in part for part in parts):
@@ -54,15 +73,8 @@ class DatasetWriter:
         target.parent.mkdir(parents=True, exist_ok=True)
         return target
 
-    def videos(self) -> dict[str, dict[str, int]]:
-        """Number of videos, action → split → number."""
-        counts: dict[str, Counter[str]] = {}
-        for name, split in self._splits.items():
-            counts.setdefault(name.rpartition("/")[0], Counter())[split] += 1
-        return {action: dict(sorted(splits.items())) for action, splits in sorted(counts.items())}
-
     def write_tables(self) -> None:
-        """Write splits.csv, labels.csv where a video has labels, and people.csv where people are known."""
+        """Write splits.csv, labels.csv if there are labels, and people.csv if people are known."""
         write_csv(self.folder / SPLITS_FILE, ("video", "split"), self._splits.items())
         if self.labelled:
             write_labels(self.folder / LABELS_FILE, self._events)
@@ -72,56 +84,33 @@ class DatasetWriter:
 
 @contextmanager
 def new_dataset(destination: Path, *, source: Path, overwrite: bool) -> Iterator[DatasetWriter]:
-    """A writer whose folder becomes `destination` when all went well, and vanishes when not."""
+    """Yield a writer whose folder becomes `destination` when the block succeeds."""
     _check_destination(destination, source, overwrite)
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".{destination.name}."
-    partial = Path(tempfile.mkdtemp(prefix=prefix, suffix=".partial", dir=destination.parent))
-    try:
-        writer = DatasetWriter(partial)
+    with atomic_folder(destination, overwrite=overwrite, flush=False) as draft:
+        writer = DatasetWriter(draft)
         yield writer
         writer.write_tables()
-        partial.chmod(0o755)  # mkdtemp makes it private
-        _replace(partial, destination)
-    except OSError as error:
-        raise DataError(f"{destination} could not be written: {error}.") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _check_destination(destination: Path, source: Path, overwrite: bool) -> None:
+    """Refuse to overwrite the source, or anything that is not a prepared data set."""
     if source.resolve().is_relative_to(destination.resolve()):
-        raise DataError(f"{destination} holds the source {source}. Give another folder to write to.")
+        raise DataError(f"{destination} contains the source {source}. Choose another output folder.")
     if destination.exists() and not destination.is_dir():
-        raise OutputExistsError(f"{destination} is a file. Give a folder that does not exist yet.")
+        raise OutputExistsError(f"{destination} is a file. Choose a folder that does not exist yet.")
     if not destination.exists() or not any(destination.iterdir()):
         return
     if not overwrite:
-        raise OutputExistsError(f"{destination} is not empty. Choose another folder, or allow overwriting.")
+        raise OutputExistsError(f"{destination} is not empty. Add --overwrite, or choose another folder.")
     if not (destination / SPLITS_FILE).is_file():
         raise OutputExistsError(
-            f"{destination} is not a prepared data set (it has no {SPLITS_FILE}), so it is not replaced. "
+            f"{destination} is not a prepared data set (no {SPLITS_FILE}), so it is not overwritten. "
             "Remove it yourself, or choose another folder."
         )
 
 
-def _replace(partial: Path, destination: Path) -> None:
-    """Put `partial` in the place of `destination`; an old folder is moved aside first and removed last."""
-    if not destination.exists():
-        partial.rename(destination)
-        return
-    old = partial.with_suffix(".old")
-    destination.rename(old)
-    try:
-        partial.rename(destination)
-    except OSError:
-        old.rename(destination)
-        raise
-    shutil.rmtree(old)
-
-
 def place_file(source: Path, target: Path, *, link: bool) -> None:
-    """Put a file at `target`: a hard link, else a symbolic link, else a copy; a copy without `link`."""
+    """Put a file at `target` as a hard link, else a symbolic link, else a copy; without `link`, a copy."""
     origin = os.path.abspath(source)
     if link:
         for make in (os.link, os.symlink):
