@@ -29,10 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import align, dtw_path, dtw_to_many, squared_distances
-from cycleback.alignment.band import whole
-from cycleback.alignment.ends import fixed_ends
-from cycleback.alignment.kernels import backtrack_cells, sweep_diagonals
-from cycleback.alignment.warp import swept
+from cycleback.alignment.bounds import fixed_ends, whole_band
+from cycleback.alignment.dtw import sweep_diagonals, trace_back, warp_blocks
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -56,8 +54,8 @@ def loop_path(cost: Floats) -> Indices:
 
 def numpy_path(cost: Floats) -> Indices:
     """Ours where numba is not installed."""
-    kernels = sweep_diagonals, backtrack_cells
-    return swept([(0, 0, cost)], whole(*cost.shape), fixed_ends(*cost.shape), kernels=kernels)[0]
+    kernels = sweep_diagonals, trace_back
+    return warp_blocks([(0, 0, cost)], whole_band(*cost.shape), fixed_ends(*cost.shape), kernels=kernels)[0]
 
 
 def walks(videos: int, frames: int, size: int) -> list[Floats]:

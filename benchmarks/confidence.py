@@ -16,6 +16,7 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy's linear algebra 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import Calibration, dtw_indices, dtw_path, match_score, squared_distances
+from cycleback.alignment import ConfidenceCurve, dtw_path, match_frames, score_matches, squared_distances
 from cycleback.alignment.confidence import tolerance
 from cycleback.synth import plan_take, video_seed, write_dataset
 from cycleback.synth.timeline import MOVING_PHASES, Timeline
@@ -62,12 +63,14 @@ def scored(videos: Sequence[Video]) -> Scored:
     for number, ((a, progress_a), (b, progress_b)) in enumerate(permutations(videos, 2)):
         distances = squared_distances(a, b)
         nearest = distances.argmin(axis=1)
-        found["nearest"].append((match_score(distances, nearest), is_right(nearest, progress_a, progress_b)))
-        warped = dtw_indices(dtw_path(distances))
-        found["warped"].append((match_score(distances, warped), is_right(warped, progress_a, progress_b)))
+        found["nearest"].append(
+            (score_matches(distances, nearest), is_right(nearest, progress_a, progress_b))
+        )
+        warped = match_frames(dtw_path(distances))
+        found["warped"].append((score_matches(distances, warped), is_right(warped, progress_a, progress_b)))
         if number % 4 == 0:
             reverse = distances[:, ::-1]
-            wrong = match_score(reverse, dtw_indices(dtw_path(reverse)))
+            wrong = score_matches(reverse, match_frames(dtw_path(reverse)))
             found["backwards"].append((wrong, np.zeros(len(a), dtype=bool)))
     return found
 
@@ -111,7 +114,7 @@ def collected(runs: Sequence[str], *, videos: int, folder: Path) -> tuple[list[S
     return fitting, testing
 
 
-def errors(curve: Calibration, sets: Sequence[Scored], *kinds: str) -> dict[str, float]:
+def errors(curve: ConfidenceCurve, sets: Sequence[Scored], *kinds: str) -> dict[str, float]:
     """Share of right matches, mean confidence and ECE."""
     scores, right = pooled(sets, *kinds)
     confidence = curve.apply(scores)
@@ -132,8 +135,8 @@ def main() -> None:
         fitting, testing = collected(args.run or ["pretrained"], videos=args.videos, folder=folder)
     result: dict[str, Any] = {}
     for kinds in (("warped", "backwards"), ("nearest",)):
-        curve = Calibration.fit(*pooled(fitting, *kinds), bins=12)
-        result[kinds[0]] = {name: [round(x, 3) for x in axis] for name, axis in curve.to_dict().items()}
+        curve = ConfidenceCurve.fit(*pooled(fitting, *kinds), bins=12)
+        result[kinds[0]] = {name: [round(x, 3) for x in axis] for name, axis in asdict(curve).items()}
         result[f"{kinds[0]}_ece"] = errors(curve, list(testing.values()), *kinds)["ece"]
         for name, one in testing.items():
             for part in dict.fromkeys([kinds, kinds[:1]]):

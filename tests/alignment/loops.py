@@ -22,6 +22,15 @@ def dtw(cost):
     return total[num_rows - 1, num_columns - 1], path[::-1]
 
 
+def accumulated_cost(cost):
+    """Cost (T, S) of the cheapest path from the first cell to each cell, both included."""
+    total = np.full((len(cost) + 1, len(cost[0]) + 1), np.inf)
+    total[0, 0] = 0
+    for i, j in np.ndindex(len(cost), len(cost[0])):
+        total[i + 1, j + 1] = cost[i][j] + min(total[i, j], total[i, j + 1], total[i + 1, j])
+    return total[1:, 1:]
+
+
 def nearest(row, others):
     return min(range(len(others)), key=lambda j: float(np.sum((row - others[j]) ** 2)))
 

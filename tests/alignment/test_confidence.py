@@ -5,28 +5,38 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.isotonic import IsotonicRegression
 
 from cycleback.alignment import (
-    Calibration,
+    ConfidenceCurve,
     align,
     confidence,
-    match_confidence,
-    match_score,
+    estimate_confidence,
+    score_matches,
     squared_distances,
 )
-from cycleback.alignment.calibration import NEAREST, WARPED
-from cycleback.alignment.confidence import cycle_agreement, frame_confidence, match_focus, match_margin
+from cycleback.alignment.confidence import (
+    NEAREST,
+    WARPED,
+    cycle_agreement,
+    match_focus,
+    match_margin,
+    pool_adjacent_violators,
+    sample_confidence,
+    tolerance,
+)
 
-PLAIN = Calibration((0.0, 1.0), (0.0, 1.0))
+PLAIN = ConfidenceCurve((0.0, 1.0), (0.0, 1.0))
 
 
 def test_formula_on_a_case_worked_by_hand():
     distances = np.array([[1.0, 4.0, 8.0], [3.0, 2.0, 6.0]])  # medians 4 and 3
     indices = np.array([0, 0])  # the second frame's match belongs to the first: it lands one frame away
-    np.testing.assert_allclose(match_margin(distances, indices), [0.75, 0.0])
-    np.testing.assert_allclose(cycle_agreement(distances, indices), [1.0, math.exp(-1 / 0.2)])
-    np.testing.assert_allclose(match_focus(distances, indices), [1.0, 1.0])  # all lies within three frames
-    np.testing.assert_allclose(match_score(distances, indices), [0.75**0.25, 0.0])
+    np.testing.assert_allclose(match_margin(np.array([1.0, 3.0]), np.array([4.0, 3.0])), [0.75, 0.0])
+    np.testing.assert_allclose(cycle_agreement(np.array([0, 1])), [1.0, math.exp(-1 / 0.2)])
+    focus = match_focus(distances, indices, columns=np.arange(3), reach=tolerance(3), unit=1.5)
+    np.testing.assert_allclose(focus, [1.0, 1.0])  # all lies within three frames
+    np.testing.assert_allclose(score_matches(distances, indices), [0.75**0.25, 0.0])
 
 
 def test_focus_equals_the_loop(rng):
@@ -38,33 +48,34 @@ def test_focus_equals_the_loop(rng):
         sum(w for j, w in enumerate(row) if abs(j - match) <= 4.5)
         for row, match in zip(weights, indices, strict=True)
     ]
-    np.testing.assert_allclose(match_focus(distances, indices), np.array(near) / np.sum(weights, axis=1))
+    focus = match_focus(distances, indices, columns=np.arange(90), reach=tolerance(90), unit=unit)
+    np.testing.assert_allclose(focus, np.array(near) / np.sum(weights, axis=1))
 
 
 def test_a_match_with_a_rival_far_away_is_half_as_focused():
     distances = np.full((20, 100), 50.0)
     frames = np.arange(20)
     distances[frames, 3 * frames] = 1.0
-    alone = match_score(distances, 3 * frames)
+    alone = score_matches(distances, 3 * frames)
     distances[frames, 3 * frames + 30] = 1.0
-    np.testing.assert_allclose(match_score(distances, 3 * frames), alone / 2, rtol=1e-6)
+    np.testing.assert_allclose(score_matches(distances, 3 * frames), alone / 2, rtol=1e-6)
 
 
 def test_confidence_is_the_calibrated_score(rng):
     distances = rng.random((30, 40))
     falling, rising = np.arange(30)[::-1], np.arange(30)
-    assert (match_confidence(distances, falling) == NEAREST.apply(match_score(distances, falling))).all()
-    assert (match_confidence(distances, rising) == WARPED.apply(match_score(distances, rising))).all()
-    own = match_confidence(distances, rising, calibration=PLAIN)
-    np.testing.assert_array_equal(own, match_score(distances, rising))
+    assert (estimate_confidence(distances, falling) == NEAREST.apply(score_matches(distances, falling))).all()
+    assert (estimate_confidence(distances, rising) == WARPED.apply(score_matches(distances, rising))).all()
+    own = estimate_confidence(distances, rising, curve=PLAIN)
+    np.testing.assert_array_equal(own, score_matches(distances, rising))
 
 
 def test_confidence_of_long_videos_comes_from_a_sample(rng, monkeypatch):
     monkeypatch.setattr(confidence, "SAMPLED_FRAMES", 200)
     walk = np.cumsum(rng.normal(size=(600, 4)), axis=0)
     other = walk + 4 * rng.normal(size=walk.shape)
-    expected = match_confidence(squared_distances(walk, other), np.arange(600))
-    found = frame_confidence(walk, other, np.arange(600), chunk_frames=64)
+    expected = estimate_confidence(squared_distances(walk, other), np.arange(600))
+    found = sample_confidence(walk, other, np.arange(600), chunk_frames=64)
     assert np.abs(found - expected).mean() < 0.05 and 0.3 < expected.mean() < 0.8
 
 
@@ -109,12 +120,70 @@ def test_a_still_stretch_is_not_punished_for_equal_frames(rng):
 @example(distances=np.array([[1e12, 5e-324, 5e-324, 5e-324, 0]] * 4), seed=0)
 def test_confidence_lies_between_zero_and_one(distances, seed):
     indices = np.random.default_rng(seed).integers(0, 5, size=4)
-    confidence = match_confidence(distances, indices)
+    confidence = estimate_confidence(distances, indices)
     assert confidence.shape == (4,) and (confidence >= 0).all() and (confidence <= 1).all()
 
 
 def test_confidence_does_not_change_with_the_scale_of_the_embeddings(rng):
     distances = squared_distances(rng.normal(size=(9, 4)), rng.normal(size=(7, 4)))
     indices = distances.argmin(axis=1)
-    expected = match_confidence(distances, indices)
-    np.testing.assert_allclose(match_confidence(1e6 * distances, indices), expected)
+    expected = estimate_confidence(distances, indices)
+    np.testing.assert_allclose(estimate_confidence(1e6 * distances, indices), expected)
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.floats(0, 1), min_size=1, max_size=12), seed=st.integers(0, 99))
+def test_pooling_equals_isotonic_regression(values, seed):
+    weights = np.random.default_rng(seed).integers(1, 5, size=len(values)).astype(float)
+    expected = IsotonicRegression().fit_transform(np.arange(len(values)), values, sample_weight=weights)
+    np.testing.assert_allclose(pool_adjacent_violators(np.array(values), weights), expected, atol=1e-9)
+
+
+def test_a_fitted_curve_tells_the_share_of_right_matches(rng):
+    scores = rng.random(40_000)
+    right = rng.random(40_000) < scores**2  # the truth
+    curve = ConfidenceCurve.fit(scores, right)
+    middle = np.linspace(0.05, 0.9, 50)
+    assert np.abs(curve.apply(middle) - middle**2).max() < 0.03
+
+
+def test_curve_never_falls_and_keeps_its_ends(rng):
+    scores = rng.random(500)
+    curve = ConfidenceCurve.fit(scores, rng.random(500) < 1 - scores)  # scores that mislead
+    shares = curve.apply(np.linspace(0, 1, 200))
+    assert (np.diff(shares) >= 0).all() and shares[0] == 0 and shares[-1] == 1
+    assert curve.apply([0.2, 0.8]) == pytest.approx([0.5, 0.5], abs=0.1)
+
+
+def test_few_or_equal_samples_are_enough():
+    assert ConfidenceCurve.fit([0.4], [True]).apply([0.4]).tolist() == [1.0]
+    assert ConfidenceCurve.fit([0.5] * 9, [True] * 3 + [False] * 6).apply([0.5])[0] <= 1
+    assert ConfidenceCurve.fit([0.0, 1.0], [False, True]).apply([0.0, 1.0]).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("curve", [WARPED, NEAREST])
+def test_built_in_curves_tell_chance_from_certainty(curve):
+    assert curve.apply([0.0, 1.0]).tolist() == [0.0, 1.0]
+    assert curve.apply([0.02])[0] < 0.5 < curve.apply([0.7])[0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "right", "message"),
+    [
+        ([0.5, 1.5], [True, False], r"scores must lie in \[0, 1\], got 0.5 to 1.5"),
+        ([0.5, float("nan")], [True, False], "got nan to nan"),
+        ([0.5], [True, False], r"one length, got \(1,\) and \(2,\)"),
+        ([], [], r"got \(0,\) and \(0,\)"),
+        ([0.5, 0.6], [0.3, 1.0], "True or False"),
+    ],
+)
+def test_samples_that_are_none_are_refused(scores, right, message):
+    with pytest.raises(ValueError, match=message):
+        ConfidenceCurve.fit(scores, right)
+
+
+def test_curves_that_are_none_are_refused():
+    with pytest.raises(ValueError, match=r"shares must rise from 0 to 1, got \(0.0, 0.7, 0.6, 1.0\)"):
+        ConfidenceCurve((0.0, 0.2, 0.4, 1.0), (0.0, 0.7, 0.6, 1.0))
+    with pytest.raises(ValueError, match="got 2 scores and 3 shares"):
+        ConfidenceCurve((0.0, 1.0), (0.0, 0.5, 1.0))

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from alignment import loops
-from cycleback.alignment import backward_rate, cycle_back, cycle_consistency_rate
+from cycleback.alignment import backward_share, cycle_back, cycle_consistency_rate
+from cycleback.alignment.cycles import MatchOrder
 
 
 def test_landing_equals_the_loop(videos):
@@ -66,18 +68,24 @@ def test_negative_tolerance_is_refused(videos):
         cycle_consistency_rate(videos, tolerance=-1)
 
 
-def test_the_backward_rate_equals_the_loop_over_pairs():
+def test_the_backward_share_equals_the_loop_over_pairs():
     draws = np.random.default_rng(0)
-    videos = [draws.normal(size=(count, 3)) for count in (9, 12, 7, 10)]
+    videos = [draws.normal(size=(count, 1)).cumsum(axis=0) for count in (5, 4, 7, 5, 6)]
     pairs = [(a, b) for i, a in enumerate(videos) for j, b in enumerate(videos) if i != j]
-    slopes = [np.polyfit(range(len(a)), [loops.nearest(row, b) for row in a], 1)[0] for a, b in pairs]
-    assert backward_rate(videos) == np.mean(np.array(slopes) < 0)
-    assert 0 < backward_rate(videos) < 1
+    taus = [kendalltau(range(len(a)), [loops.nearest(row, b) for row in a]).statistic for a, b in pairs]
+    assert backward_share(videos) == np.mean(np.array(taus) < -0.5)
+    assert 0 < backward_share(videos) < 1
+
+
+def test_disorder_is_not_backward():
+    matches = np.random.default_rng(0).integers(0, 30, size=(50, 30))
+    assert not MatchOrder.of(matches).is_backward.any()
+    assert MatchOrder.of(matches[:, np.arange(30)[::-1]].cumsum(axis=1)[:, ::-1]).is_backward.all()
 
 
 def test_videos_that_are_matched_backwards_are_counted_though_all_cycles_come_home():
     line = np.linspace(0, 1, 12)[:, None]
     videos = [line, line + 0.001, 1 - line]
     assert cycle_consistency_rate(videos, tolerance=0) == 1
-    assert backward_rate(videos) == pytest.approx(4 / 6)
-    assert backward_rate([np.ones((9, 2))] * 2) == 0  # no order is not a backward one
+    assert backward_share(videos) == pytest.approx(4 / 6)
+    assert backward_share([np.ones((9, 2))] * 2) == 0  # no order is not a backward one

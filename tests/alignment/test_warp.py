@@ -1,10 +1,12 @@
+import sys
+
 import numpy as np
 import pytest
 
-from cycleback.alignment import dtw_path, squared_distances, warp
-from cycleback.alignment.band import whole
-from cycleback.alignment.ends import FREE, default_skip_cost, fixed_ends, free_ends
-from cycleback.alignment.warp import halved, warp_cost, warp_frames, warp_long
+from cycleback.alignment import dtw, dtw_path, dtw_to_many, squared_distances, warp
+from cycleback.alignment.bounds import FREE, default_skip_cost, fixed_ends, free_ends, whole_band
+from cycleback.alignment.dtw import warp_cost
+from cycleback.alignment.warp import halve, warp_frames, warp_long
 
 
 def fixed(a, b):
@@ -24,7 +26,7 @@ def pair(rng):
 @pytest.mark.parametrize("rows", [1, 7, 512])
 def test_blocks_of_frames_give_the_path_of_the_whole_matrix(pair, monkeypatch, rows):
     monkeypatch.setattr(warp, "BLOCK_ROWS", rows)
-    path, price = warp_frames(*pair, ends=fixed(*pair), band=whole(211, 173))
+    path, price = warp_frames(*pair, ends=fixed(*pair), band=whole_band(211, 173))
     distances = squared_distances(*pair)
     np.testing.assert_array_equal(path, dtw_path(distances))
     assert price == pytest.approx(distances[path[:, 0], path[:, 1]].sum())
@@ -70,4 +72,39 @@ def test_no_block_holds_more_than_the_band_needs(rng, monkeypatch):
 def test_halving_takes_means_of_two(rng, frames):
     video = rng.normal(size=(frames, 3))
     expected = [video[i : i + 2].mean(axis=0) for i in range(0, frames, 2)]
-    np.testing.assert_allclose(halved(video), expected)
+    np.testing.assert_allclose(halve(video), expected)
+
+
+@pytest.fixture
+def others(rng):
+    return [rng.normal(size=(n, 3)) for n in (1, 14, 9, 30, 2)]
+
+
+@pytest.mark.parametrize("cells", [10, 200, 2_000_000])
+@pytest.mark.parametrize("frames", [1, 11])
+def test_many_at_once_are_the_same_as_one_by_one(rng, others, monkeypatch, cells, frames):
+    monkeypatch.setattr(warp, "BATCH_CELLS", cells)
+    a = rng.normal(size=(frames, 3))
+    paths = dtw_to_many(a, others)
+    assert [p.tolist() for p in paths] == [dtw_path(squared_distances(a, b)).tolist() for b in others]
+
+
+def test_costs_are_those_of_the_paths(rng, others):
+    a = rng.normal(size=(11, 3))
+    for (path, price), b in zip(warp.warp_to_many(a, others), others, strict=True):
+        assert price == pytest.approx(squared_distances(a, b)[path[:, 0], path[:, 1]].sum())
+
+
+def test_the_same_without_numba(rng, others, monkeypatch):
+    a = rng.integers(0, 3, size=(11, 3)).astype(float)  # equal ways are common
+    expected = [path.tolist() for path in dtw_to_many(a, others)]
+    monkeypatch.setattr(dtw, "fastest_kernels", dtw.fastest_kernels.__wrapped__)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert [path.tolist() for path in dtw_to_many(a, others)] == expected
+
+
+def test_bad_videos_are_named(rng, others):
+    with pytest.raises(ValueError, match=r"different embedding sizes \[2, 3, 3, 3, 3, 3\]"):
+        dtw_to_many(rng.normal(size=(4, 2)), others)
+    with pytest.raises(ValueError, match="expected at least 2 videos, got 1"):
+        dtw_to_many(rng.normal(size=(4, 2)), [])

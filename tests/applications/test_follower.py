@@ -3,7 +3,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cycleback.alignment import accumulated_cost, squared_distances
+from alignment import loops
+from cycleback.alignment import squared_distances
 from cycleback.applications.follower import Follower
 
 
@@ -25,7 +26,7 @@ def frames(follower: Follower, rows: np.ndarray) -> list[int]:
 
 
 def test_it_is_the_open_end_of_offline_time_warping(reference: np.ndarray, stream: np.ndarray) -> None:
-    ends = accumulated_cost(squared_distances(stream, reference)).argmin(axis=1)
+    ends = loops.accumulated_cost(squared_distances(stream, reference)).argmin(axis=1)
     assert frames(Follower(reference), stream) == np.maximum.accumulate(ends).tolist()
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from cycleback.alignment import match_confidence, squared_distances
+from cycleback.alignment import estimate_confidence, squared_distances
 from cycleback.evaluation import CalibrationBin, calibration
 from cycleback.evaluation.calibration import auroc, calibration_error, event_confidences, pooled_bins
 from cycleback.evaluation.events import Labels
@@ -73,7 +73,7 @@ def test_confidences_are_those_of_whole_alignments(walks):
         assert np.isnan(found[a, k])
         for b in set(range(5)) - {a}:
             distances = squared_distances(walks[a], walks[b])
-            assert found[b, k] == match_confidence(distances, distances.argmin(axis=1))[frame]
+            assert found[b, k] == estimate_confidence(distances, distances.argmin(axis=1))[frame]
 
 
 def test_of_many_pairs_some_are_drawn_with_a_seed(walks):

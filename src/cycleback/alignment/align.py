@@ -1,52 +1,70 @@
-"""Which frame of one video goes with each frame of another.
+"""Align two videos, or put several on one clock.
 
-Shapes: T frames of video a, S frames of video b, D embedding size, L steps of a path.
+`align` finds the frame of one video that goes with each frame of another. Aligning every pair of several
+videos that way gives answers that contradict each other: u to v to w is not u to w. `align_many` warps every
+video to one template instead. The template begins as the medoid, the video with the least total DTW cost to
+the others (each cost is divided by the number of frames of the pair, so that long videos do not always lose).
+It then becomes a DTW barycentre (Petitjean et al., 2011): a few times, each of its K frames is replaced by
+the mean of all frames warped to it. No round makes the total cost of the videos to the template larger: the
+mean is nearest to the frames it stands for, and the new paths cost no more than the old.
+
+Shapes: T frames of video a, S frames of video b, D embedding size, L steps of a path; V videos of N frames,
+K ticks of their clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.alignment.band import slanted
-from cycleback.alignment.confidence import frame_confidence, match_confidence
-from cycleback.alignment.distances import matched_squared, pairwise_squared
-from cycleback.alignment.dtw import dtw_indices
-from cycleback.alignment.ends import FREE, Ends, default_skip_cost, fixed_ends, free_ends
-from cycleback.alignment.inputs import Floats, Indices, as_pair
-from cycleback.alignment.nearest import nearest_rows
-from cycleback.alignment.warp import WHOLE_CELLS, warp_cost, warp_long
+from cycleback.alignment.bounds import FREE, Ends, default_skip_cost, fixed_ends, free_ends, slanted_band
+from cycleback.alignment.confidence import estimate_confidence, sample_confidence
+from cycleback.alignment.distances import (
+    Floats,
+    Indices,
+    as_pair,
+    as_videos,
+    matched_squared,
+    nearest_neighbors,
+    pairwise_squared,
+    thin,
+)
+from cycleback.alignment.dtw import Warp, match_frames, warp_cost
+from cycleback.alignment.warp import warp_long, warp_to_many
 
-Method = Literal["nearest", "dtw", "subsequence", "open_end", "overlap"]
-SURE = 0.5
+AlignmentMethod = Literal["nearest", "dtw", "subsequence", "open_end", "overlap"]
+MAX_CELLS = 25_000_000  # of one matrix: two videos of 5,000 frames, 200 MB of distances
+MEDOID_FRAMES = 512  # compared per video to find the medoid
+MIN_CONFIDENCE = 0.5  # below it a match is more likely wrong than right
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
 class Alignment:
-    """A frame of b for each frame of a, and how sure it is.
+    """One frame of b per frame of a, and the confidence of each match.
 
     Attributes:
         indices: (T,), frame of b that goes with each frame of a. Frames left out take the match of the first
-            or last frame that was not, so that the whole can still be played.
+            or last frame that is matched, so that the whole video can still be played.
         confidence: (T,) in [0, 1], see `cycleback.alignment.confidence`; 0 for frames left out.
         distances: (T,), squared L2 distance between each frame and its match.
         method: How the matches were found.
         matched: (T,), False for frames left out: with free ends, those before and after the path.
-        path: (L, 2), every pair the warping path visits; None for "nearest".
+        path: (L, 2), every pair of frames on the warping path; None for "nearest".
     """
 
     indices: Indices
     confidence: Floats
     distances: Floats
-    method: Method
+    method: AlignmentMethod
     matched: NDArray[np.bool_]
     path: Indices | None = None
 
     @property
     def abstain(self) -> NDArray[np.bool_]:
-        """(T,), True where it is better to say nothing: no match, or one more likely wrong than right."""
-        unsure: NDArray[np.bool_] = self.confidence < SURE
+        """(T,), True where a frame has no match, or one that is more likely wrong than right."""
+        unsure: NDArray[np.bool_] = self.confidence < MIN_CONFIDENCE
         return ~self.matched | unsure
 
 
@@ -54,53 +72,69 @@ def align(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    method: Method = "dtw",
+    method: AlignmentMethod = "dtw",
     center: bool = False,
     band: float | None = None,
     skip_cost: float | None = None,
 ) -> Alignment:
     """Match every frame of `a` (T, D) with a frame of `b` (S, D).
 
-    Above 25 million pairs of frames (T x S) no matrix of all distances is made: "nearest" goes block by
-    block, with the same result; warping goes coarse to fine (`cycleback.alignment.warp`), which is no longer
-    exact; and the confidence compares with 2,048 frames of each video, evenly spread.
+    Above 25 million pairs of frames (T x S), the matrix of all distances is never built. "nearest" then works
+    in blocks, with the same result. Warping works coarse to fine (`cycleback.alignment.warp`), which is no
+    longer exact. The confidence then compares with 2,048 evenly spread frames of each video.
 
     Args:
         a: Embeddings (T, D) of the video whose frames are matched.
         b: Embeddings (S, D) of the video they are matched to, by the same encoder.
-        method: "nearest" takes the nearest frame wherever. All others warp: they never run backwards.
+        method: "nearest" takes the nearest frame anywhere in b. All other methods warp: they never run
+            backwards.
             "dtw" matches both first and both last frames, as synchronous playback needs.
             "subsequence" finds all of a somewhere in b: b may begin earlier and end later.
             "open_end" starts both together, and leaves out the end of either where they part.
-            "overlap" leaves out what comes before and after the part both show.
-        center: Take each video's mean embedding out first. What all its frames share (scene, person, camera)
-            says nothing about time, but embeddings not trained for alignment are full of it. Not for videos
-            that overlap in part: their means differ for another reason.
-        band: For "dtw": how far it may stray from constant speed, to either side, as a share of S.
-        skip_cost: For the free ends: squared distance above which a frame is better left out than matched;
-            by default from the distances, see `cycleback.alignment.ends`.
+            "overlap" leaves out the frames before and after the part that both show.
+        center: Subtract each video's mean embedding first. The part that all its frames share (scene, person,
+            camera) says nothing about time, but it is large in embeddings not trained for alignment. Do not
+            use it for videos that overlap in part: their means differ for another reason.
+        band: For "dtw": how far the path may stray from constant speed, to either side, as a share of S.
+        skip_cost: For free ends: squared distance above which a frame is left out rather than matched; by
+            default derived from the distances, see `cycleback.alignment.bounds`.
     """
     _check(method, band=band, skip_cost=skip_cost)
     rows, others = as_pair(a, b)
     if center:
         rows, others = rows - rows.mean(axis=0), others - others.mean(axis=0)
-    if len(rows) * len(others) > WHOLE_CELLS:
-        return _align_long(rows, others, method=method, band=band, skip_cost=skip_cost)
-    distances = pairwise_squared(rows, others)  # (T, S)
-    if method == "nearest":
-        path, indices = None, distances.argmin(axis=1)
+    is_long = len(rows) * len(others) > MAX_CELLS
+    distances = None if is_long else pairwise_squared(rows, others)  # (T, S)
+    path: Indices | None = None
+    if method != "nearest":
+        path = _find_path(rows, others, distances, method=method, band=band, skip_cost=skip_cost)
+        indices = match_frames(path, num_frames=len(rows))
+    elif distances is None:
+        indices = nearest_neighbors(rows, others, chunk_frames=256)
     else:
-        allowed = None if band is None else slanted(*distances.shape, width=band)
-        ends = _ends(rows, others, method=method, skip_cost=skip_cost)
-        path, _ = warp_cost(distances, ends=ends, band=allowed)
-        indices = dtw_indices(path, num_frames=len(rows))
-    confidence = match_confidence(distances, indices)
-    return _alignment(rows, others, indices, confidence, path=path, method=method)
+        indices = distances.argmin(axis=1)
+    if distances is None:
+        confidence = sample_confidence(rows, others, indices)
+    else:
+        confidence = estimate_confidence(distances, indices)
+    matched = np.ones(len(rows), dtype=bool)
+    if path is not None:
+        matched[: path[0, 0]] = matched[path[-1, 0] + 1 :] = False
+    return Alignment(
+        indices=indices,
+        confidence=np.where(matched, confidence, 0.0),
+        distances=matched_squared(rows, others, indices),
+        method=method,
+        matched=matched,
+        path=path,
+    )
 
 
 def _check(method: str, *, band: float | None, skip_cost: float | None) -> None:
-    if method not in get_args(Method):
-        raise ValueError(f"method must be one of {', '.join(map(repr, get_args(Method)))}, got {method!r}")
+    if method not in get_args(AlignmentMethod):
+        raise ValueError(
+            f"method must be one of {', '.join(map(repr, get_args(AlignmentMethod)))}, got {method!r}"
+        )
     if band is not None and method != "dtw":
         raise ValueError(f"a band is for method 'dtw' only, got band {band} with {method!r}")
     if skip_cost is not None and method not in FREE:
@@ -111,37 +145,108 @@ def _check(method: str, *, band: float | None, skip_cost: float | None) -> None:
         raise ValueError(f"skip_cost must be a finite number, 0 or more, got {skip_cost}")
 
 
-def _ends(a: Floats, b: Floats, *, method: Method, skip_cost: float | None) -> Ends:
-    if method not in FREE:
-        return fixed_ends(len(a), len(b))
-    price = default_skip_cost(a, b) if skip_cost is None else skip_cost
-    return free_ends(len(a), len(b), free=FREE[method], skip_cost=price)
+def _find_path(
+    a: Floats,
+    b: Floats,
+    distances: Floats | None,
+    *,
+    method: AlignmentMethod,
+    band: float | None,
+    skip_cost: float | None,
+) -> Indices:
+    """Return the warping path (L, 2) of `a` (T, D) and `b` (S, D); `distances` (T, S) unless too long."""
+
+    def ends_of(x: Floats, y: Floats) -> Ends:
+        if method not in FREE:
+            return fixed_ends(len(x), len(y))
+        price = default_skip_cost(x, y) if skip_cost is None else skip_cost
+        return free_ends(len(x), len(y), free=FREE[method], skip_cost=price)
+
+    if distances is None:
+        return warp_long(a, b, ends_of=ends_of, width=band)[0]
+    allowed = None if band is None else slanted_band(*distances.shape, width=band)
+    return warp_cost(distances, ends=ends_of(a, b), band=allowed)[0]
 
 
-def _align_long(
-    a: Floats, b: Floats, *, method: Method, band: float | None, skip_cost: float | None
-) -> Alignment:
-    if method == "nearest":
-        path, indices = None, nearest_rows(a, b)
-    else:
-        path, _ = warp_long(
-            a, b, ends_of=lambda x, y: _ends(x, y, method=method, skip_cost=skip_cost), width=band
-        )
-        indices = dtw_indices(path, num_frames=len(a))
-    return _alignment(a, b, indices, frame_confidence(a, b, indices), path=path, method=method)
+@dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
+class MultiAlignment:
+    """V videos on one clock of K ticks.
+
+    Attributes:
+        template: (K, D), the mean trajectory.
+        indices: (V, K), frame of each video at each tick; never runs backwards.
+        ticks: (N,) per video, the tick of each of its frames; never runs backwards.
+        medoid: The video that the template began as.
+        costs: Total DTW cost of all videos to the template, before each round and after the last.
+    """
+
+    template: Floats
+    indices: Indices
+    ticks: tuple[Indices, ...]
+    medoid: int
+    costs: tuple[float, ...]
+
+    def between(self, u: int, v: int) -> Indices:
+        """Return the frame of video v for each frame of video u (N,), by the clock."""
+        frames: Indices = self.indices[v, self.ticks[u]]
+        return frames
 
 
-def _alignment(
-    a: Floats, b: Floats, indices: Indices, confidence: Floats, *, path: Indices | None, method: Method
-) -> Alignment:
-    matched = np.ones(len(a), dtype=bool)
-    if path is not None:
-        matched[: path[0, 0]] = matched[path[-1, 0] + 1 :] = False
-    return Alignment(
-        indices=indices,
-        confidence=np.where(matched, confidence, 0.0),
-        distances=matched_squared(a, b, indices),
-        method=method,
-        matched=matched,
-        path=path,
+def align_many(
+    embeddings: Sequence[ArrayLike], *, iterations: int = 3, center: bool = False
+) -> MultiAlignment:
+    """Put all videos on one clock.
+
+    Args:
+        embeddings: (N, D) per video, at least two videos; N may differ.
+        iterations: Rounds of averaging; 0 keeps the medoid itself as the template.
+        center: Subtract each video's mean embedding first, see `align`.
+    """
+    if iterations < 0:
+        raise ValueError(f"iterations must not be negative, got {iterations}")
+    videos = as_videos(embeddings, min_videos=2)
+    if center:
+        videos = [video - video.mean(axis=0) for video in videos]
+    medoid = _medoid([thin(video, MEDOID_FRAMES) for video in videos])
+    template, costs = videos[medoid], []
+    for _ in range(iterations):
+        warps = _warp_all(template, videos)
+        costs.append(sum(cost for _, cost in warps))
+        template = _barycentre(warps, videos)
+    warps = _warp_all(template, videos)
+    costs.append(sum(cost for _, cost in warps))
+    return MultiAlignment(
+        template=template,
+        indices=np.stack([match_frames(path) for path, _ in warps]),
+        ticks=tuple(match_frames(path[:, ::-1]) for path, _ in warps),
+        medoid=medoid,
+        costs=tuple(costs),
     )
+
+
+def _medoid(videos: Sequence[Floats]) -> int:
+    """Return the video with the least total cost to all others, the first of equals."""
+    costs = np.zeros((len(videos), len(videos)))
+    for u in range(1, len(videos)):
+        warps = warp_to_many(videos[u], videos[:u])
+        lengths = [len(videos[u]) + len(other) for other in videos[:u]]
+        costs[u, :u] = [cost / length for (_, cost), length in zip(warps, lengths, strict=True)]
+    return int((costs + costs.T).sum(axis=1).argmin())
+
+
+def _warp_all(template: Floats, videos: Sequence[Floats]) -> list[Warp]:
+    """Return path and cost of the template with each video; long videos go coarse to fine, as in `align`."""
+    if len(template) * max(map(len, videos)) <= MAX_CELLS:
+        return warp_to_many(template, videos)
+    return [warp_long(template, video, ends_of=lambda a, b: fixed_ends(len(a), len(b))) for video in videos]
+
+
+def _barycentre(warps: Sequence[Warp], videos: Sequence[Floats]) -> Floats:
+    """Return the mean (K, D) of all frames warped to each tick."""
+    num_ticks = int(warps[0][0][-1, 0]) + 1
+    total, count = np.zeros((num_ticks, videos[0].shape[1])), np.zeros(num_ticks)
+    for (path, _), video in zip(warps, videos, strict=True):
+        starts = np.searchsorted(path[:, 0], np.arange(num_ticks))
+        total += np.add.reduceat(video[path[:, 1]], starts, axis=0)
+        count += np.bincount(path[:, 0], minlength=num_ticks)
+    return total / count[:, None]

@@ -1,4 +1,4 @@
-"""How sure each match is: the share of such matches that are right.
+"""Confidence of matches: the share of matches with such distances that are right.
 
 First a score from the distances alone,
 
@@ -12,97 +12,167 @@ First a score from the distances alone,
     agreement   exp(-|back(match) - i| / (0.1 T)): whether the way back to a, by the nearest neighbour of the
                 match (paper 3.1), lands at i. 1 when it does, 0.37 when it misses by a tenth of the video.
 
-Then a calibration, fitted to matches known to be right or wrong, says how often such a score is right
-(`cycleback.alignment.calibration`): right is within 5 % of the length of b, or 3 frames. Matches that never
-run backwards, as warping finds them, are right more often and have their own curve. Equal videos have
-confidence 1, collapsed embeddings 0.
+Then a `ConfidenceCurve`, fitted to matches known to be right or wrong, turns the score into the share of
+matches that are right: within 5 % of the length of b, or 3 frames. Matches that never run backwards, as
+warping finds them, are right more often and have their own curve. Equal videos have confidence 1, collapsed
+embeddings 0.
 
-The built-in curves know rendered pouring videos only. On other videos the order is to be trusted more than
-the number; `cycleback evaluate` measures the gap as `calibration_error`. With a few labels, `Calibration.fit`
-makes a curve of your own.
+The built-in curves were fitted to rendered pouring videos. On other videos, trust the ranking more than the
+value; `cycleback evaluate` measures the gap as `calibration_error`. With a few labels, `ConfidenceCurve.fit`
+makes your own curve.
 
-Shapes: T frames of video a, S frames of video b, D embedding size; R rows at a time.
+Shapes: T frames of video a, S frames of video b, D embedding size; R rows at a time; M labelled matches.
 """
 
-import numpy as np
+from dataclasses import dataclass
+from typing import Self
 
-from cycleback.alignment.calibration import NEAREST, WARPED, Calibration
-from cycleback.alignment.distances import matched_squared, pairwise_squared
-from cycleback.alignment.inputs import Floats, Indices, even_frames
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cycleback.alignment.distances import Floats, Indices, matched_squared, pairwise_squared, spread_frames
 
 REACH = 0.1  # share of the video; a phase of an action is seldom shorter, so a larger miss is another moment
-TOLERANCE, TOLERANCE_FRAMES = 0.05, 3  # what counts as right
-SAMPLED_FRAMES = 2048  # of each video, where all would be too many
+TOLERANCE, TOLERANCE_FRAMES = 0.05, 3  # a match is right within a share of the video or so many frames
+SAMPLED_FRAMES = 2048  # per video, where all frames would be too many
 
 
-def match_confidence(
-    distances: Floats, indices: Indices, *, calibration: Calibration | None = None
+@dataclass(frozen=True)
+class ConfidenceCurve:
+    """A piecewise linear curve from score to confidence, from (0, 0) to (1, 1).
+
+    Attributes:
+        scores: (K,) in [0, 1], increasing.
+        shares: (K,) in [0, 1], never decreasing: the share of matches with such a score that are right.
+    """
+
+    scores: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.scores) != len(self.shares) or len(self.scores) < 2:
+            counts = f"{len(self.scores)} scores and {len(self.shares)} shares"
+            raise ValueError(f"expected as many scores as shares, two or more, got {counts}")
+        for name, values in (("scores", self.scores), ("shares", self.shares)):
+            if values[0] != 0 or values[-1] != 1 or (np.diff(values) < 0).any():
+                raise ValueError(f"{name} must rise from 0 to 1, got {values}")
+
+    def apply(self, scores: ArrayLike) -> Floats:
+        """Return the share of right matches for each of `scores` (T,) in [0, 1]."""
+        return np.interp(np.asarray(scores, dtype=np.float64), self.scores, self.shares)
+
+    @classmethod
+    def fit(cls, scores: ArrayLike, right: ArrayLike, *, bins: int = 20) -> Self:
+        """Fit a curve by isotonic regression.
+
+        Args:
+            scores: (M,) in [0, 1], from `score_matches`.
+            right: (M,), whether each match was right.
+            bins: Number of groups of equal size the scores are put into first, for a curve of few corners.
+        """
+        known, truth = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.float64)
+        if known.ndim != 1 or known.shape != truth.shape or not len(known):
+            raise ValueError(f"expected scores and right of one length, got {known.shape} and {truth.shape}")
+        if not (known.min() >= 0 and known.max() <= 1):  # NaN is neither
+            raise ValueError(f"scores must lie in [0, 1], got {known.min()} to {known.max()}")
+        if not np.isin(truth, (0.0, 1.0)).all():
+            raise ValueError("right must hold True or False for each score")
+        order = np.argsort(known, kind="stable")
+        order = order[(known[order] > 0) & (known[order] < 1)]  # the ends of the curve are fixed
+        groups = np.array_split(order, min(bins, len(order))) if len(order) else []
+        weights = np.array([len(group) for group in groups], dtype=np.float64)
+        means = np.array([known[group].mean() for group in groups])
+        shares = pool_adjacent_violators(np.array([truth[group].mean() for group in groups]), weights)
+        return cls((0.0, *means.tolist(), 1.0), (0.0, *shares.tolist(), 1.0))
+
+
+def pool_adjacent_violators(values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Return the never decreasing sequence (M,) with the least weighted squared distance to `values` (M,).
+
+    Isotonic regression: neighbours that decrease are replaced by their mean until none do.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    pools: list[tuple[float, float, int]] = []  # mean, weight, length
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        pools.append((value, weight, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (mean, heavy, long), (last, light, short) = pools[-2:]
+            total = heavy + light
+            pools[-2:] = [((mean * heavy + last * light) / total, total, long + short)]
+    return np.repeat([mean for mean, _, _ in pools], [length for _, _, length in pools])
+
+
+# Fitted by the command in benchmarks/confidence.py to rendered easy and hard videos, embedded by the
+# pretrained encoder and by that of `cycleback demo`. Calibration error on other videos: 0.07 and 0.03.
+WARPED = ConfidenceCurve(
+    (0.0, 0.002, 0.013, 0.025, 0.044, 0.066, 0.097, 0.15, 0.306, 0.58, 0.777, 0.893, 0.963, 1.0),
+    (0.0, 0.245, 0.347, 0.347, 0.418, 0.44, 0.537, 0.628, 0.628, 0.652, 0.727, 0.789, 0.832, 1.0),
+)
+NEAREST = ConfidenceCurve(
+    (0.0, 0.016, 0.029, 0.049, 0.068, 0.089, 0.125, 0.21, 0.429, 0.639, 0.798, 0.901, 0.966, 1.0),
+    (0.0, 0.139, 0.139, 0.171, 0.252, 0.335, 0.462, 0.482, 0.482, 0.627, 0.696, 0.775, 0.826, 1.0),
+)
+
+
+def estimate_confidence(
+    distances: Floats, indices: Indices, *, curve: ConfidenceCurve | None = None
 ) -> Floats:
-    """Confidence (T,) in [0, 1] of the matches `indices` (T,), given squared `distances` (T, S).
+    """Return the confidence (T,) in [0, 1] of matches.
 
     Args:
         distances: (T, S), squared.
         indices: (T,), the match of each frame.
-        calibration: Fitted to `match_score` of your own matches; by default the built-in one, for matches
-            that never run backwards or for others.
+        curve: Fitted to `score_matches` of your own matches; by default one of the two built-in curves.
     """
-    return (calibration or _built_in(indices)).apply(match_score(distances, indices))
+    return (curve or _built_in(indices)).apply(score_matches(distances, indices))
 
 
-def match_score(distances: Floats, indices: Indices) -> Floats:
-    """Score (T,) in [0, 1] of the matches: what a calibration is fitted to."""
-    rest = match_margin(distances, indices) * cycle_agreement(distances, indices)
-    return match_focus(distances, indices) * rest**0.25
-
-
-def match_focus(distances: Floats, indices: Indices) -> Floats:
-    """Focus (T,) in [0, 1]: share of all weight that lies near the match."""
-    columns, unit = np.arange(distances.shape[1]), float(np.median(distances.min(axis=1)))
-    return _focus(distances, indices, columns=columns, reach=tolerance(len(columns)), unit=unit)
-
-
-def match_margin(distances: Floats, indices: Indices) -> Floats:
-    """Margin (T,) in [0, 1]: 1 - distance to the match over the median distance of the row."""
-    matched = np.take_along_axis(distances, indices[:, None], axis=1)[:, 0]  # (T,)
-    return _margin(matched, np.median(distances, axis=1))
-
-
-def cycle_agreement(distances: Floats, indices: Indices) -> Floats:
-    """Agreement (T,) in (0, 1] of the way back with the start."""
-    frames = np.arange(len(distances))
+def score_matches(distances: Floats, indices: Indices) -> Floats:
+    """Return the score (T,) in [0, 1] of matches `indices` (T,), given squared `distances` (T, S)."""
+    frames, columns = map(np.arange, distances.shape)
+    unit = float(np.median(distances.min(axis=1)))
+    focus = match_focus(distances, indices, columns=columns, reach=tolerance(len(columns)), unit=unit)
+    matched = distances[frames, indices]  # (T,)
     landing = distances.argmin(axis=0)[indices]  # (T,)
-    is_nearest = distances[frames, indices] <= distances[landing, indices]  # of equals, the start itself
-    return _agreement(np.where(is_nearest, 0, np.abs(landing - frames)))
+    is_nearest = matched <= distances[landing, indices]  # of equally near frames, the start itself
+    agreement = cycle_agreement(np.where(is_nearest, 0, np.abs(landing - frames)))
+    return focus * (match_margin(matched, np.median(distances, axis=1)) * agreement) ** 0.25
 
 
-def tolerance(num_frames: int) -> float:
-    """Frames by which a match in a video of `num_frames` may be off and still be right."""
-    return max(TOLERANCE_FRAMES, TOLERANCE * num_frames)
-
-
-def frame_confidence(a: Floats, b: Floats, indices: Indices, *, chunk_frames: int = 1024) -> Floats:
-    """Confidence (T,) of matches of `a` (T, D) in `b` (S, D), compared with 2,048 frames of each at most."""
-    starts, columns = even_frames(len(a), SAMPLED_FRAMES), even_frames(len(b), SAMPLED_FRAMES)
+def sample_confidence(a: Floats, b: Floats, indices: Indices, *, chunk_frames: int = 1024) -> Floats:
+    """Return the confidence (T,) of matches of `a` (T, D) in `b` (S, D) from at most 2,048 frames of each."""
+    starts, columns = spread_frames(len(a), SAMPLED_FRAMES), spread_frames(len(b), SAMPLED_FRAMES)
     few_a, few_b = a[starts], b[columns]
-    unit = float(np.median(pairwise_squared(few_a, few_b).min(axis=1)))
+    unit, reach = float(np.median(pairwise_squared(few_a, few_b).min(axis=1))), tolerance(len(b))
     matched = matched_squared(a, b, indices)
     typical, errors, focus = np.empty(len(a)), np.empty(len(a)), np.empty(len(a))
     for i in range(0, len(a), chunk_frames):
         part = slice(i, i + chunk_frames)
         distances = pairwise_squared(a[part], few_b)
         typical[part] = np.median(distances, axis=1)
-        focus[part] = _focus(distances, indices[part], columns=columns, reach=tolerance(len(b)), unit=unit)
+        focus[part] = match_focus(distances, indices[part], columns=columns, reach=reach, unit=unit)
         back = pairwise_squared(b[indices[part]], few_a)
         landing = starts[back.argmin(axis=1)]
         errors[part] = np.abs(landing - np.arange(len(a))[part]) * (back.min(axis=1) < matched[part])
-    rest = _margin(matched, typical) * _agreement(errors)
-    return _built_in(indices).apply(focus * rest**0.25)
+    score = focus * (match_margin(matched, typical) * cycle_agreement(errors)) ** 0.25
+    return _built_in(indices).apply(score)
 
 
-def _focus(distances: Floats, indices: Indices, *, columns: Indices, reach: float, unit: float) -> Floats:
-    """Focus (R,) of matches `indices` (R,), given `distances` (R, C) to the frames `columns` (C,) of b."""
+def match_focus(
+    distances: Floats, indices: Indices, *, columns: Indices, reach: float, unit: float
+) -> Floats:
+    """Return the focus (R,) of matches: the share of all weight within `reach` frames of the match.
+
+    Args:
+        distances: (R, C), squared distances to frames `columns` of b.
+        indices: (R,), the match of each frame.
+        columns: (C,), increasing.
+        reach: In frames of b.
+        unit: The u above.
+    """
     excess = distances - distances.min(axis=1, keepdims=True)
-    with np.errstate(over="ignore"):  # a unit of 0, as with equal videos: only the nearest counts
+    with np.errstate(over="ignore"):  # a unit of 0, as for equal videos, counts the nearest alone
         weights = np.exp(-(excess / max(unit, np.finfo(np.float64).tiny)))
     upto = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights, axis=1)], axis=1)
     rows = np.arange(len(weights))
@@ -112,15 +182,22 @@ def _focus(distances: Floats, indices: Indices, *, columns: Indices, reach: floa
     return focus
 
 
-def _margin(matched: Floats, typical: Floats) -> Floats:
+def match_margin(matched: Floats, typical: Floats) -> Floats:
+    """Return the margin (T,) from the distances (T,) to the matches and the median distances (T,)."""
     nearer = np.maximum(typical - matched, 0)
     return np.divide(nearer, typical, out=np.zeros_like(nearer), where=typical > 0)
 
 
-def _agreement(errors: Floats | Indices) -> Floats:
+def cycle_agreement(errors: Floats | Indices) -> Floats:
+    """Return the agreement (T,) from the frames (T,) by which the way back misses the start."""
     agreement: Floats = np.exp(-errors / (REACH * len(errors)))
     return agreement
 
 
-def _built_in(indices: Indices) -> Calibration:
+def tolerance(num_frames: int) -> float:
+    """Return by how many frames a match in a video of `num_frames` may be off and still be right."""
+    return max(TOLERANCE_FRAMES, TOLERANCE * num_frames)
+
+
+def _built_in(indices: Indices) -> ConfidenceCurve:
     return WARPED if (np.diff(indices) >= 0).all() else NEAREST

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import squared_distances
+from cycleback.alignment.dtw import extend_row
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Follower:
         """The position after one more frame, `embedding` (D,)."""
         row = np.asarray(embedding, dtype=np.float64)
         distances = squared_distances(row[None], self.reference)[0]  # (S,)
-        self._cost = _next_row(self._cost, distances)
+        self._cost = extend_row(self._cost, distances)
         self._frame = max(self._frame, int(self._cost.argmin()))
         return Position(
             frame=self._frame,
@@ -67,22 +68,6 @@ class Follower:
             if self._events is None
             else int(np.searchsorted(self._events, self._frame, side="right")),
         )
-
-
-def _next_row(before: NDArray[np.float64] | None, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Accumulated cost (S,) after one more frame, up to a constant that keeps it from growing for ever.
-
-    Steps in the stream and in both come from the row before; steps in the reference alone run along the row:
-    the cheapest k <= j to enter at, plus the distances from k + 1 to j, is a running minimum over running
-    sums.
-    """
-    if before is None:
-        return np.cumsum(distances)
-    entered = distances + np.minimum(before, np.r_[np.inf, before[:-1]])
-    along = np.cumsum(distances)
-    row: NDArray[np.float64] = along + np.minimum.accumulate(entered - along)
-    row -= row.min()
-    return row
 
 
 def _typical_distance(reference: NDArray[np.float64]) -> float:

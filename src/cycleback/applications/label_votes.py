@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import align
-from cycleback.alignment.calibration import pool_adjacent_violators
+from cycleback.alignment.confidence import pool_adjacent_violators
 
 REACH = 0.05  # share of a video by which votes may differ before they count as contradictory
 DOUBT = 0.01  # of a label that all votes agree on, as a share of the video: no alignment is more exact

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import align
-from cycleback.alignment.calibration import pool_adjacent_violators
+from cycleback.alignment.confidence import pool_adjacent_violators
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 from cycleback.video import frame_times

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import align
-from cycleback.alignment.align import Method
+from cycleback.alignment.align import AlignmentMethod
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 
@@ -54,7 +54,11 @@ class Goal:
 
 
 def progress(
-    embeddings: ArrayLike, reference: ArrayLike, *, times: ArrayLike | None = None, method: Method = "dtw"
+    embeddings: ArrayLike,
+    reference: ArrayLike,
+    *,
+    times: ArrayLike | None = None,
+    method: AlignmentMethod = "dtw",
 ) -> ProgressSignal:
     """How far the action has come at each frame.
 

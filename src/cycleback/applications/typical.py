@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.alignment import dtw_indices, dtw_path, squared_distances
+from cycleback.alignment import dtw_path, match_frames, squared_distances
 from cycleback.applications.anomalies import AnomalyScores
 from cycleback.applications.spans import Floats, running_mean
 from cycleback.embeddings import EmbeddingSet
@@ -175,7 +175,7 @@ def _along_path(take: NDArray[np.float32], other: NDArray[np.float32]) -> tuple[
     path = dtw_path(cost)
     least = np.full(len(take), np.inf)
     np.minimum.at(least, path[:, 0], cost[path[:, 0], path[:, 1]])
-    return least, dtw_indices(path)
+    return least, match_frames(path)
 
 
 def _oddest(views: Sequence[Floats]) -> Floats:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 10.0  # between two lines of one task where there is no terminal
 UPDATES_PER_NOTE = 5  # the cycle rate beside the bar costs time: compute it every few updates
-MAX_BACKWARD_SHARE = 0.05  # of the pairs of videos, before it is shown
 
 
 @dataclass
@@ -114,6 +113,8 @@ def training_bar(
     display: Display, num_updates: int, description: str = "learning"
 ) -> "Callable[[StepReport], None]":
     """A callback for every update: smoothed loss, cycle rate and share of backward matches beside the bar."""
+    from cycleback.alignment.cycles import MAX_BACKWARD_SHARE
+
     tasks: list[Task] = []
     smooth: dict[str, float] = {}
 

@@ -13,13 +13,14 @@ from cycleback.cli.options import Device, Json
 from cycleback.cli.output import print_json, print_next
 
 LAST_RECORDS = 10  # of the log
-MOST_BACKWARDS = 0.1  # of the pairs of videos
 
 
 def backwards_note(log: Sequence[Mapping[str, float]]) -> str | None:
     """What to say where, at the end of training, too many pairs of videos are matched backwards in time."""
+    from cycleback.alignment.cycles import MAX_BACKWARD_SHARE
+
     shares = [record["backwards"] for record in log if "backwards" in record][-LAST_RECORDS:]
-    if not shares or fmean(shares) <= MOST_BACKWARDS:
+    if not shares or fmean(shares) <= MAX_BACKWARD_SHARE:
         return None
     share = f"{fmean(shares):.0%} of the pairs of videos are matched backwards in time"
     return f"note: {share}, which cycles cannot tell. Try more updates, or loss.weights.order=0.3"

@@ -22,8 +22,8 @@ from cycleback.evaluation.bootstrap import bootstrap_interval
 from cycleback.evaluation.calibration import Calibration, CalibrationBin, calibration
 from cycleback.evaluation.events import EventError, event_error
 from cycleback.evaluation.few_shot import Episodes, few_shot_accuracy
-from cycleback.evaluation.kendall import MeanTau, kendalls_tau, mean_tau, pair_taus
 from cycleback.evaluation.neighbors import nearest_frames
+from cycleback.evaluation.order import MeanTau, kendalls_tau, mean_tau, pair_taus
 from cycleback.evaluation.overlap import find_overlap, refuse_overlap
 from cycleback.evaluation.perturbations import PERTURBATIONS, Perturbation, perturb
 from cycleback.evaluation.phases import PhaseAccuracy, phase_accuracy

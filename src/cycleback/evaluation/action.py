@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation.bootstrap import interval, resample_counts, resampled_means, resampled_medians
 from cycleback.evaluation.calibration import calibration, event_confidences
-from cycleback.evaluation.cycles import cycle_table, three_way_rate
 from cycleback.evaluation.events import EventError, Labels, event_error
 from cycleback.evaluation.few_shot import few_shot_accuracy
-from cycleback.evaluation.kendall import frame_order, mean_of_pairs
 from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_table
+from cycleback.evaluation.order import average_pairs, count_cycles, pair_orders, three_way_rate
 from cycleback.evaluation.phases import LabelledFrames, phase_accuracy
 from cycleback.evaluation.progression import phase_progression
 from cycleback.evaluation.protocol import Protocol
@@ -25,7 +24,6 @@ from cycleback.evaluation.report import Report, kept_errors
 from cycleback.evaluation.retrieval import retrieval_precision
 
 TOLERANCE = 3  # frames; a key event mapped this near counts as right
-BACKWARDS = -0.5  # tau of a pair that is not in disorder, but in the order of time turned round
 
 
 @dataclass
@@ -92,20 +90,20 @@ class ActionScorer:
         """Kendall's tau."""
         settings = self.protocol
         blocks = [self.held_out[name][:: settings.tau_stride] for name in self.held_out]
-        order = frame_order(nearest if settings.tau_stride == 1 else nearest_table(blocks))
-        tau = mean_of_pairs(order.taus(settings.tau_variant), settings.tau_undefined)
+        order = pair_orders(nearest if settings.tau_stride == 1 else nearest_table(blocks))
+        tau = average_pairs(order.taus(settings.tau_variant), settings.tau_undefined)
         plain = order.taus("a")
         pairs = ~np.eye(len(plain), dtype=bool)
-        found.scores |= {"tau": tau.value, "tau_a": mean_of_pairs(plain, settings.tau_undefined).value}
+        found.scores |= {"tau": tau.value, "tau_a": average_pairs(plain, settings.tau_undefined).value}
         found.counts |= {"pairs": tau.pairs, "tau_undefined": int(np.isnan(plain[pairs]).sum())}
-        found.counts["pairs_backwards"] = int((order.taus("b")[pairs] < BACKWARDS).sum())
+        found.counts["pairs_backwards"] = int(order.is_backward[pairs].sum())
         if len(counts := self._resamples()):
             known = ~np.isnan(tau.table)
             found.samples["tau"] = resampled_means(np.nan_to_num(tau.table), known, counts)
 
     def _cycles(self, found: Findings, nearest: NearestTable) -> None:
         """Cycle-consistency rates."""
-        table = cycle_table(nearest)
+        table = count_cycles(nearest)
         three, used = three_way_rate([self.held_out[name] for name in self.held_out], seed=self.seed)
         found.scores |= {"cycle_rate": table.rate, "cycle_rate_three": three}
         found.counts["three_way_videos"] = used

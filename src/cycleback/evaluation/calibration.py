@@ -1,6 +1,6 @@
 """Are confident matches right? Confidence of key-event matches against whether they land near the truth.
 
-The confidence is that of `cycleback.alignment.match_confidence`, of nearest neighbours.
+The confidence is that of `cycleback.alignment.estimate_confidence`, of nearest neighbours.
 
 Shapes: n matches, V videos, K key events of all videos together, T and S frames of two videos, D embedding
 size.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import match_confidence, squared_distances
+from cycleback.alignment import estimate_confidence, squared_distances
 from cycleback.evaluation.events import Labels
 from cycleback.evaluation.neighbors import Floats
 
@@ -116,5 +116,5 @@ def event_confidences(
         pairs = [pairs[number] for number in np.sort(chosen)]
     for a, b in pairs:
         distances = squared_distances(embeddings[a], embeddings[b])  # (T, S)
-        found[b, own[a]] = match_confidence(distances, distances.argmin(axis=1))[labels.frames[own[a]]]
+        found[b, own[a]] = estimate_confidence(distances, distances.argmin(axis=1))[labels.frames[own[a]]]
     return found

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import dtw_indices, dtw_to_many
+from cycleback.alignment import dtw_to_many, match_frames
 from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_frames
 
 Method = Literal["nearest", "dtw"]
@@ -146,7 +146,7 @@ def _dtw_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
         others = np.delete(np.arange(len(blocks)), video)
         paths = dtw_to_many(blocks[video], [blocks[other] for other in others])
         for other, path in zip(others, paths, strict=True):
-            found[other, own] = dtw_indices(path)[labels.frames[own]]
+            found[other, own] = match_frames(path)[labels.frames[own]]
     return found
 
 

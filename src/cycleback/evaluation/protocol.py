@@ -22,7 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from cycleback.evaluation.kendall import Undefined, Variant
+from cycleback.alignment.cycles import TauVariant
+from cycleback.evaluation.order import Undefined
 
 Classifier = Literal["logistic", "svm"]
 
@@ -37,7 +38,7 @@ class Protocol:
         first_videos: whether smaller shares of the training videos are the first ones, or drawn with a seed.
         few_shot_videos: numbers of training videos for few-shot classification.
         progression_shift: frames between a key event and the frame from which progression is counted.
-        tau_variant: "a", "b" or "strict", see `cycleback.evaluation.kendall`.
+        tau_variant: "a", "b" or "strict", see `cycleback.evaluation.order`.
         tau_stride: keep every so many frames for tau.
         tau_undefined: "zero" or "drop".
     """
@@ -47,7 +48,7 @@ class Protocol:
     first_videos: bool = False
     few_shot_videos: tuple[int, ...] = (1, 2, 3, 5, 10)
     progression_shift: int = 0
-    tau_variant: Variant = "b"
+    tau_variant: TauVariant = "b"
     tau_stride: int = 1
     tau_undefined: Undefined = "zero"
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cycleback.alignment.cycles import MAX_BACKWARD_SHARE
 from cycleback.evaluation.baselines import TIME_ONLY
 from cycleback.evaluation.report import Report
 
@@ -70,7 +71,6 @@ COLUMNS = (
 )
 ROBUST_SCORES = ("event_error_frames", "event_error_frames_dtw")  # shown for each perturbation
 UNDEFINED = {"reference": "left out", "paper": "counted as -1"}  # by protocol; in all others they are 0
-MOST_BACKWARDS = 0.05  # of the pairs, before it is told
 ORDER = "Videos that look different may be learned against time: train with loss.weights.order=0.3."
 COUNTING = "{name}: this embedder can count frames, which satisfies cycle-consistency without looking."
 LEGEND = "† not better than {baseline}: no sign of learning in that column."
@@ -119,7 +119,7 @@ def notes(rows: Mapping[str, Report]) -> list[str]:
         if lost:
             counted = UNDEFINED.get(row.protocol, "counted as 0")
             found += [f"{name}: tau is undefined for {lost} of {pairs} pairs ({counted})."]
-        if (backwards := row.counts.get("pairs_backwards", 0)) > MOST_BACKWARDS * pairs:
+        if (backwards := row.counts.get("pairs_backwards", 0)) > MAX_BACKWARD_SHARE * pairs:
             found += [f"{name}: {backwards} of {pairs} pairs are matched backwards in time. {ORDER}"]
         if shared := row.counts.get("videos_in_both", 0):
             found += [f"{name}: {shared} held-out videos are among the training videos."]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cycleback.alignment import backward_rate, cycle_consistency_rate
+from cycleback.alignment import backward_share, cycle_consistency_rate
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class StepReport:
     @cached_property
     def backwards(self) -> float:
         """Share of pairs of videos that are matched backwards in time; worked out when asked for."""
-        return backward_rate(self._videos)
+        return backward_share(self._videos)
 
     @cached_property
     def _videos(self) -> list[NDArray[np.float32]]:

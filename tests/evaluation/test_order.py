@@ -5,8 +5,11 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
 
+from cycleback.alignment import cycle_back, cycle_consistency_rate
+from cycleback.alignment.cycles import MatchOrder
 from cycleback.evaluation import kendalls_tau, mean_tau, pair_taus
-from cycleback.evaluation.kendall import tau_of_matches
+from cycleback.evaluation.neighbors import nearest_table
+from cycleback.evaluation.order import count_cycles, three_way_rate
 
 
 def scipy_tau(query, reference):
@@ -37,7 +40,7 @@ def test_strict_tau_counts_what_is_not_concordant_as_discordant(rng):
     for row in rng.integers(0, 6, size=(20, 9)):
         pairs = [(i, j) for j in range(9) for i in range(j)]
         expected = np.mean([1 if row[i] < row[j] else -1 for i, j in pairs])
-        assert tau_of_matches(row[None], variant="strict")[0] == pytest.approx(expected)
+        assert MatchOrder.of(row[None]).taus("strict")[0] == pytest.approx(expected)
 
 
 def test_strict_tau_of_a_collapsed_pair_is_minus_one():
@@ -48,7 +51,7 @@ def test_strict_tau_of_a_collapsed_pair_is_minus_one():
 def test_long_videos_are_counted_as_short_ones(rng):
     matches = rng.integers(0, 300, size=(2, 700))
     expected = [kendalltau(np.arange(700), row).statistic for row in matches]
-    np.testing.assert_allclose(tau_of_matches(matches), expected, atol=1e-12)
+    np.testing.assert_allclose(MatchOrder.of(matches).taus("b"), expected, atol=1e-12)
 
 
 def test_the_table_of_single_taus_comes_with_the_mean():
@@ -80,7 +83,7 @@ def test_a_stride_keeps_every_so_many_frames(walks):
 )
 def test_each_frame_found_twice_has_a_known_tau(variant, expected):
     matches = np.repeat(np.arange(4), 2)[None]
-    assert tau_of_matches(matches, variant=variant)[0] == pytest.approx(expected)
+    assert MatchOrder.of(matches).taus(variant)[0] == pytest.approx(expected)
 
 
 def test_perfect_and_reversed_order():
@@ -92,12 +95,12 @@ def test_perfect_and_reversed_order():
 def test_many_random_rows_are_scipys(rng):
     matches = rng.integers(0, 5, size=(200, 9))
     expected = [kendalltau(np.arange(9), row).statistic for row in matches]
-    np.testing.assert_allclose(tau_of_matches(matches), expected, atol=1e-12)
+    np.testing.assert_allclose(MatchOrder.of(matches).taus("b"), expected, atol=1e-12)
 
 
 def test_frame_numbers_past_small_integers_keep_their_order():
     matches = np.array([[0, 40_000, 70_000], [70_000, 40_000, 0]])
-    assert tau_of_matches(matches).tolist() == [1, -1]
+    assert MatchOrder.of(matches).taus("b").tolist() == [1, -1]
 
 
 @pytest.mark.parametrize("variant", ["a", "b"])
@@ -143,3 +146,33 @@ def test_nan_is_an_error_and_not_a_number(walks):
 def test_unknown_settings_are_an_error(walks, settings):
     with pytest.raises(ValueError, match=str(next(iter(settings.values())))):
         mean_tau(walks, **settings)
+
+
+@pytest.mark.parametrize("tolerance", [0, 1, 4])
+def test_the_rate_is_that_of_the_alignment_package(walks, tolerance):
+    table = count_cycles(nearest_table(walks), tolerance=tolerance)
+    assert table.rate == cycle_consistency_rate(walks, tolerance=tolerance)
+
+
+def test_each_cell_counts_the_frames_that_come_home(walks):
+    table = count_cycles(nearest_table(walks))
+    for a in range(5):
+        for b in set(range(5)) - {a}:
+            missed = np.abs(cycle_back(walks[a], walks[b]) - np.arange(len(walks[a])))
+            assert (table.home[a, b], table.total[a, b]) == ((missed <= 1).sum(), len(walks[a]))
+    assert not np.diag(table.home).any() and not np.diag(table.total).any()
+
+
+def test_one_video_has_no_rate(walks):
+    assert count_cycles(nearest_table(walks[:1])).rate is None
+    assert three_way_rate(walks[:2]) == (None, 0)
+
+
+def test_the_three_way_rate_is_that_of_the_alignment_package(walks):
+    assert three_way_rate(walks) == (cycle_consistency_rate(walks, three_way=True), 5)
+
+
+def test_of_many_videos_some_are_drawn_with_a_seed(walks):
+    draws = [three_way_rate(walks, max_videos=3, seed=seed) for seed in range(6)]
+    assert {used for _, used in draws} == {3} and len({rate for rate, _ in draws}) > 1
+    assert three_way_rate(walks, max_videos=3, seed=2) == draws[2]
