@@ -16,9 +16,3 @@ def times() -> Tensor:
     """(3, 7) sorted, unevenly spaced fractions of the video, float64."""
     draws = torch.rand(3, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     return draws.sort(dim=1).values
-
-
-@pytest.fixture
-def mask() -> Tensor:
-    """(3, 7): videos of 7, 4 and 5 real frames."""
-    return torch.arange(7) < torch.tensor([7, 4, 5])[:, None]

@@ -1,6 +1,6 @@
-"""The losses once more, straight from the papers: one frame at a time, float64, no batching and no masks.
+"""The losses once more, straight from the papers: one frame at a time, float64, no batching.
 
-Each video is a numpy array (T, D) of its real frames only; lengths may differ.
+Each video is a numpy array (T, D).
 """
 
 import math

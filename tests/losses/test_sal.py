@@ -17,20 +17,8 @@ def loss():
         return SaLLoss(5).double()
 
 
-@pytest.fixture
-def mask():
-    """(3, 7): videos of 7, 5 and 6 real frames, with a hole in the last."""
-    real = torch.arange(7) < torch.tensor([7, 5, 7])[:, None]
-    real[2, 3] = False
-    return real
-
-
 def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
-
-
-def everywhere(num_videos, num_frames):
-    return torch.ones(num_videos, num_frames, dtype=torch.bool)
 
 
 def flat(triplets):
@@ -45,11 +33,11 @@ def layers_of(loss):
     return [(layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in linear]
 
 
-def test_equals_the_loop_over_the_same_triplets(loss, embeddings, mask):
-    triplets = draw_triplets(mask, generator=seeded())
+def test_equals_the_loop_over_the_same_triplets(loss, embeddings):
+    triplets = draw_triplets(3, 7, generator=seeded())
     frames, labels = triplets.frames.tolist(), triplets.shuffled.tolist()
     expected = loops.sal_loop(embeddings.numpy(), frames, labels, layers_of(loss))
-    assert loss(embeddings, mask=mask, generator=seeded()).item() == pytest.approx(expected, rel=1e-10)
+    assert loss(embeddings, generator=seeded()).item() == pytest.approx(expected, rel=1e-10)
 
 
 def test_classifier_has_the_sizes_of_the_paper():
@@ -60,14 +48,14 @@ def test_classifier_has_the_sizes_of_the_paper():
 
 
 def test_triplets_in_order_are_in_order_and_the_others_are_not():
-    for (first, middle, last), label in flat(draw_triplets(everywhere(4, 9), generator=seeded())):
+    for (first, middle, last), label in flat(draw_triplets(4, 9, generator=seeded())):
         low, high = sorted((first, last))
         assert (low < middle < high) == (label == 0)
         assert len({first, middle, last}) == 3
 
 
 def test_five_frames_leave_no_choice_but_the_coins():
-    triplets = draw_triplets(everywhere(2, 5), triplets_per_video=1000, generator=seeded())
+    triplets = draw_triplets(2, 5, triplets_per_video=1000, generator=seeded())
     counts = Counter((tuple(frames), label) for frames, label in flat(triplets))
     shuffled = [(1, 0, 3), (1, 4, 3), (3, 0, 1), (3, 4, 1)]
     assert set(counts) == {((1, 2, 3), 0), ((3, 2, 1), 0), *((frames, 1) for frames in shuffled)}
@@ -76,9 +64,7 @@ def test_five_frames_leave_no_choice_but_the_coins():
 
 
 def test_every_five_frames_are_equally_likely():
-    triplets = draw_triplets(
-        everywhere(1, 7), triplets_per_video=21000, shuffled_fraction=0, generator=seeded()
-    )
+    triplets = draw_triplets(1, 7, triplets_per_video=21000, shuffled_fraction=0, generator=seeded())
     counts = Counter(tuple(sorted(frames)) for frames, _ in flat(triplets))
     expected = Counter(five[1:4] for five in combinations(range(7), 5))
     assert set(counts) == set(expected)
@@ -89,25 +75,18 @@ def test_every_five_frames_are_equally_likely():
 
 @pytest.mark.parametrize(("fraction", "shuffled"), [(0.75, 24), (0.5, 16), (0.0, 0), (1.0, 32), (0.7, 22)])
 def test_the_share_of_shuffled_triplets_is_exact(fraction, shuffled):
-    triplets = draw_triplets(everywhere(4, 20), shuffled_fraction=fraction, generator=seeded())
+    triplets = draw_triplets(4, 20, shuffled_fraction=fraction, generator=seeded())
     assert triplets.shuffled.shape == (4, 8) and triplets.shuffled.sum() == shuffled
 
 
 def test_every_triplet_is_shuffled_as_often_as_any_other():
-    draws = [draw_triplets(everywhere(2, 6), generator=seeded(seed)).shuffled for seed in range(400)]
+    draws = [draw_triplets(2, 6, generator=seeded(seed)).shuffled for seed in range(400)]
     share = torch.stack(draws).double().mean(dim=0)  # (2, 8)
     assert share.min() > 0.75 - 0.11 and share.max() < 0.75 + 0.11  # 5 standard deviations
 
 
-def test_triplets_are_of_real_frames(mask):
-    triplets = draw_triplets(mask, triplets_per_video=200, generator=seeded())
-    for video in range(3):
-        drawn = set(triplets.frames[video].flatten().tolist())
-        assert drawn == set(mask[video].nonzero().flatten().tolist())
-
-
 def test_changing_one_video_leaves_the_triplets_of_the_others_unchanged(loss, embeddings):
-    triplets = draw_triplets(everywhere(3, 7), generator=seeded())
+    triplets = draw_triplets(3, 7, generator=seeded())
     changed = embeddings.index_fill(0, torch.tensor([1]), 9.0)
     before, after = (triplet_errors(x, triplets, loss.classifier) for x in (embeddings, changed))
     assert before.shape == (3, 8)
@@ -152,14 +131,6 @@ def test_embeddings_that_know_the_time_can_be_told_apart():
     assert value.item() < 0.1
 
 
-def test_padding_neither_counts_nor_learns(loss, embeddings, mask):
-    padded = embeddings.masked_fill(~mask[..., None], math.nan).requires_grad_()
-    value = loss(padded, mask=mask, generator=seeded())
-    value.backward()
-    torch.testing.assert_close(value, loss(embeddings, mask=mask, generator=seeded()))
-    assert padded.grad[~mask].eq(0).all() and padded.grad.isfinite().all() and padded.grad[mask].ne(0).any()
-
-
 def test_the_generator_alone_decides_the_triplets(loss, embeddings):
     first, again, other = (loss(embeddings, generator=seeded(seed)) for seed in (5, 5, 6))
     assert first == again != other
@@ -201,26 +172,21 @@ def test_half_precision_and_autocast_compute_in_the_precision_of_the_weights(los
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_a_generator_on_the_cpu_draws_the_same_for_a_gpu(loss, embeddings, mask):
-    expected = loss(embeddings, mask=mask, generator=seeded())
-    value = loss.cuda()(embeddings.cuda(), mask=mask.cuda(), generator=seeded())
+def test_a_generator_on_the_cpu_draws_the_same_for_a_gpu(loss, embeddings):
+    expected = loss(embeddings, generator=seeded())
+    value = loss.cuda()(embeddings.cuda(), generator=seeded())
     torch.testing.assert_close(value.cpu(), expected)
 
 
-def test_fewer_than_five_frames_are_refused(loss, embeddings, mask):
-    with pytest.raises(ValueError, match=r"5 different frames of a video, got 4 in video 0 of the batch"):
+def test_fewer_than_five_frames_are_refused(loss, embeddings):
+    with pytest.raises(ValueError, match=r"5 different frames of a video, got 4; sample more"):
         loss(embeddings[:, :4])
-    mask[1, 2] = False
-    with pytest.raises(ValueError, match=r"5 different frames of a video, got 4 in video 1 of the batch"):
-        loss(embeddings, mask=mask)
 
 
-def test_bad_settings_and_shapes_are_refused(loss, embeddings, mask):
+def test_bad_settings_and_shapes_are_refused(loss, embeddings):
     with pytest.raises(ValueError, match=r"triplets_per_video must be positive, got 0"):
         SaLLoss(5, triplets_per_video=0)
     with pytest.raises(ValueError, match=r"shuffled_fraction must be in \[0, 1\], got 1.5"):
         SaLLoss(5, shuffled_fraction=1.5)
     with pytest.raises(ValueError, match=r"embeddings must be \(B, T, 5\) for this loss, got \(3, 7, 4\)"):
         loss(embeddings[..., :4])
-    with pytest.raises(ValueError, match=r"mask must be \(B, T\) = \(3, 7\) .*, got \(3, 6\)"):
-        loss(embeddings, mask=mask[:, :6])

@@ -30,24 +30,15 @@ def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def everywhere(num_videos, num_frames):
-    return torch.ones(num_videos, num_frames, dtype=torch.bool)
-
-
 def listed(cycles):
     """(videos, start) of each cycle."""
     return list(zip(cycles.videos.tolist(), cycles.starts.tolist(), strict=True))
 
 
-def cropped(values, mask):
-    """One numpy array for each video, its real frames only."""
-    return [row[real].numpy() for row, real in zip(values, mask, strict=True)]
-
-
-def all_cycles_of_two(mask):
-    """Every ordered pair of videos from every real frame of the first."""
-    pairs = zip(*(index.tolist() for index in ordered_pairs(len(mask))), strict=True)
-    walks = [(pair, i) for pair in pairs for i in mask[pair[0]].nonzero().flatten().tolist()]
+def all_cycles_of_two(num_videos, num_frames):
+    """Every ordered pair of videos from every frame of the first."""
+    pairs = zip(*(index.tolist() for index in ordered_pairs(num_videos)), strict=True)
+    walks = [(pair, i) for pair in pairs for i in range(num_frames)]
     return Cycles(torch.tensor([pair for pair, _ in walks]), torch.tensor([i for _, i in walks]))
 
 
@@ -55,49 +46,36 @@ def all_cycles_of_two(mask):
 @pytest.mark.parametrize("name", FORMS)
 def test_equals_the_loop_over_the_same_cycles(name, cycle_length, embeddings, times):
     tcc, loop = FORMS[name]
-    real = everywhere(3, 7)
-    cycles = draw_cycles(real, num_cycles=21, cycle_length=cycle_length, generator=seeded())
-    expected = loop(cropped(embeddings, real), cropped(times, real), listed(cycles))
+    cycles = draw_cycles(3, 7, num_cycles=21, cycle_length=cycle_length, generator=seeded())
+    expected = loop(list(embeddings.numpy()), list(times.numpy()), listed(cycles))
     value = StochasticTCCLoss(tcc, cycle_length=cycle_length)(embeddings, times=times, generator=seeded())
     assert value.item() == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("cycle_length", [2, 3])
 @pytest.mark.parametrize("name", FORMS)
-def test_masked_videos_equal_the_loop_over_cropped_videos(name, cycle_length, embeddings, times, mask):
-    tcc, loop = FORMS[name]
-    cycles = draw_cycles(mask, num_cycles=21, cycle_length=cycle_length, generator=seeded())
-    expected = loop(cropped(embeddings, mask), cropped(times, mask), listed(cycles))
-    loss = StochasticTCCLoss(tcc, cycle_length=cycle_length)
-    value = loss(embeddings, times=times, mask=mask, generator=seeded())
-    assert value.item() == pytest.approx(expected, rel=1e-10)
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_all_cycles_of_two_videos_are_the_loss_over_all_pairs(name, embeddings, times, mask):
+def test_all_cycles_of_two_videos_are_the_loss_over_all_pairs(name, embeddings, times):
     tcc, _ = FORMS[name]
-    for real in (everywhere(3, 7), mask):
-        value = StochasticTCCLoss(tcc).over_cycles(embeddings, all_cycles_of_two(real), times, real)
-        torch.testing.assert_close(value, tcc(embeddings, times=times, mask=real))
+    value = StochasticTCCLoss(tcc).over_cycles(embeddings, all_cycles_of_two(3, 7), times)
+    torch.testing.assert_close(value, tcc(embeddings, times=times))
 
 
-def test_the_mean_of_many_cycles_of_two_videos_tends_to_the_loss_over_all_pairs(embeddings, times, mask):
+def test_the_mean_of_many_cycles_of_two_videos_tends_to_the_loss_over_all_pairs(embeddings, times):
     tcc = TCCLoss(kind="mse")
-    value = StochasticTCCLoss(tcc, fraction=1000.0)(embeddings, times=times, mask=mask, generator=seeded())
-    torch.testing.assert_close(value, tcc(embeddings, times=times, mask=mask), rtol=0.03, atol=0)
+    value = StochasticTCCLoss(tcc, fraction=1000.0)(embeddings, times=times, generator=seeded())
+    torch.testing.assert_close(value, tcc(embeddings, times=times), rtol=0.03, atol=0)
 
 
-def test_the_paper_form_and_positions_need_no_times(embeddings, mask):
+def test_the_paper_form_and_positions_need_no_times(embeddings):
     tcc = TCCLoss.paper()
     positions = torch.arange(1.0, 8.0, dtype=torch.float64).expand(3, 7)
-    value = StochasticTCCLoss(tcc)(embeddings, mask=mask, generator=seeded())
-    cycles = draw_cycles(mask, num_cycles=21, cycle_length=2, generator=seeded())
-    torch.testing.assert_close(value, StochasticTCCLoss(tcc).over_cycles(embeddings, cycles, positions, mask))
+    value = StochasticTCCLoss(tcc)(embeddings, generator=seeded())
+    cycles = draw_cycles(3, 7, num_cycles=21, cycle_length=2, generator=seeded())
+    torch.testing.assert_close(value, StochasticTCCLoss(tcc).over_cycles(embeddings, cycles, positions))
 
 
 @pytest.mark.parametrize("cycle_length", [2, 3, 5])
 def test_a_cycle_never_meets_a_video_twice(cycle_length):
-    cycles = draw_cycles(everywhere(5, 4), num_cycles=200, cycle_length=cycle_length, generator=seeded())
+    cycles = draw_cycles(5, 4, num_cycles=200, cycle_length=cycle_length, generator=seeded())
     assert cycles.videos.shape == (200, cycle_length) and cycles.starts.shape == (200,)
     assert all(len(set(path)) == cycle_length for path in cycles.videos.tolist())
     assert set(cycles.videos.flatten().tolist()) == set(range(5)) and set(cycles.starts.tolist()) == set(
@@ -107,16 +85,16 @@ def test_a_cycle_never_meets_a_video_twice(cycle_length):
 
 @pytest.mark.parametrize("num_cycles", [6000, 6001])  # the authors' program: 0 -> 1 -> 0 at multiples of B
 def test_every_order_of_the_videos_is_equally_likely(num_cycles):
-    cycles = draw_cycles(everywhere(3, 4), num_cycles=num_cycles, cycle_length=3, generator=seeded())
+    cycles = draw_cycles(3, 4, num_cycles=num_cycles, cycle_length=3, generator=seeded())
     counts = Counter(map(tuple, cycles.videos.tolist()))
     assert set(counts) == set(itertools.permutations(range(3)))
     assert all(850 < count < 1150 for count in counts.values())  # 1000 +- 5 standard deviations
 
 
-def test_every_real_frame_is_an_equally_likely_start_and_padding_is_none(mask):
-    cycles = draw_cycles(mask, num_cycles=16000, cycle_length=2, generator=seeded())
+def test_every_frame_is_an_equally_likely_start():
+    cycles = draw_cycles(3, 7, num_cycles=21000, cycle_length=2, generator=seeded())
     starts = Counter(zip(cycles.videos[:, 0].tolist(), cycles.starts.tolist(), strict=True))
-    assert sorted(starts) == [tuple(frame) for frame in mask.nonzero().tolist()]
+    assert sorted(starts) == list(itertools.product(range(3), range(7)))
     assert all(850 < count < 1150 for count in starts.values())
 
 
@@ -127,13 +105,13 @@ def test_a_cycle_lands_in_the_video_it_started_from():
         [3, 2, 1, 0],
     ]  # the same four moments, at other frames of each video
     embeddings = 100 * torch.eye(4)[torch.tensor(orders)]  # (3, 4, 4)
-    cycles = draw_cycles(everywhere(3, 4), num_cycles=60, cycle_length=3, generator=seeded())
+    cycles = draw_cycles(3, 4, num_cycles=60, cycle_length=3, generator=seeded())
     logits = walk_cycles(embeddings, cycles)
     assert logits.shape == (60, 4) and logits.argmax(dim=1).equal(cycles.starts)
 
 
 def test_changing_one_video_leaves_the_cycles_that_skip_it_unchanged(embeddings):
-    cycles = draw_cycles(everywhere(3, 7), num_cycles=40, cycle_length=2, generator=seeded())
+    cycles = draw_cycles(3, 7, num_cycles=40, cycle_length=2, generator=seeded())
     skips = (cycles.videos != 1).all(dim=1)
     changed = embeddings.index_fill(0, torch.tensor([1]), 9.0)
     before, after = (walk_cycles(x, cycles) for x in (embeddings, changed))
@@ -169,18 +147,6 @@ def test_shifting_the_embeddings_or_the_clock_does_not_matter(embeddings, times)
     torch.testing.assert_close(loss(embeddings, times=times + 3.0, generator=seeded()), expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("hostile", [math.nan, math.inf, 1e30])
-def test_padding_neither_counts_nor_learns(kind, hostile, embeddings, times, mask):
-    loss = StochasticTCCLoss(TCCLoss(kind=kind, label_smoothing=0.1), cycle_length=3)
-    expected = loss(embeddings, times=times, mask=mask, generator=seeded())
-    padded = embeddings.masked_fill(~mask[..., None], hostile).requires_grad_()
-    got = loss(padded, times=times.masked_fill(~mask, hostile), mask=mask, generator=seeded())
-    got.backward()
-    torch.testing.assert_close(got, expected)
-    assert padded.grad[~mask].eq(0).all() and padded.grad[mask].ne(0).any() and padded.grad.isfinite().all()
-
-
 def test_the_generator_alone_decides_the_cycles(embeddings, times):
     loss = StochasticTCCLoss()
     first, again, other = (loss(embeddings, times=times, generator=seeded(seed)) for seed in (5, 5, 6))
@@ -202,8 +168,8 @@ def test_fraction_sets_the_number_of_cycles(embeddings, times, monkeypatch):
     seen = []
     monkeypatch.setattr(
         "cycleback.losses.stochastic.draw_cycles",
-        lambda mask, *, num_cycles, **rest: (
-            seen.append(num_cycles) or draw_cycles(mask, num_cycles=1, **rest)
+        lambda *shape, num_cycles, **rest: (
+            seen.append(num_cycles) or draw_cycles(*shape, num_cycles=1, **rest)
         ),
     )
     for fraction in (1.0, 0.5, 2.0, 0.05):
@@ -223,10 +189,10 @@ def test_gradients_are_finite_at_the_extremes(kind, spread, embeddings, times):
 
 @pytest.mark.parametrize("options", [{}, {"similarity": "cosine", "scaling": "none"}, {"normalize": True}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradcheck(kind, options, embeddings, times, mask):
+def test_gradcheck(kind, options, embeddings, times):
     tiny = embeddings[:, 2:6, :2].clone().requires_grad_()
     tcc = TCCLoss(kind=kind, temperature=1.0, label_smoothing=0.1, huber_delta=0.2, **options)
-    loss = partial(StochasticTCCLoss(tcc, cycle_length=3), times=times[:, 2:6], mask=mask[:, 2:6])
+    loss = partial(StochasticTCCLoss(tcc, cycle_length=3), times=times[:, 2:6])
     assert torch.autograd.gradcheck(lambda x: loss(x, generator=seeded()), tiny)
 
 
@@ -244,10 +210,10 @@ def test_float64_stays_float64(embeddings, times):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_a_generator_on_the_cpu_draws_the_same_for_a_gpu(embeddings, times, mask):
+def test_a_generator_on_the_cpu_draws_the_same_for_a_gpu(embeddings, times):
     loss = StochasticTCCLoss(cycle_length=3)
-    value = loss(embeddings.cuda(), times=times.cuda(), mask=mask.cuda(), generator=seeded())
-    expected = loss(embeddings, times=times, mask=mask, generator=seeded())
+    value = loss(embeddings.cuda(), times=times.cuda(), generator=seeded())
+    expected = loss(embeddings, times=times, generator=seeded())
     torch.testing.assert_close(value.cpu(), expected)
 
 
@@ -265,13 +231,11 @@ def test_bad_settings_are_refused(embeddings, times):
         StochasticTCCLoss(fraction=0.04)(embeddings, times=times)
 
 
-def test_inputs_are_checked_as_by_the_loss_over_all_pairs(embeddings, times, mask):
+def test_inputs_are_checked_as_by_the_loss_over_all_pairs(embeddings, times):
     loss = StochasticTCCLoss(TCCLoss(kind="huber"))
     with pytest.raises(ValueError, match=r"kind='huber' compares times: give times= \(B, T\)"):
         loss(embeddings)
     with pytest.raises(ValueError, match=r"times must be \(B, T\) = \(3, 7\) .*, got \(7, 3\)"):
         loss(embeddings, times=times.T)
-    with pytest.raises(ValueError, match=r"mask leaves no frame in videos \[1\]"):
-        loss(embeddings, times=times, mask=mask.index_fill(0, torch.tensor([1]), False))
     with pytest.raises(ValueError, match=r"embeddings must be \(B >= 2, T, D\), got \(1, 7, 5\)"):
         loss(embeddings[:1], times=times[:1])

@@ -33,13 +33,6 @@ def test_equals_the_loop_over_the_labelled_frames(smoothing, embeddings, phases)
     assert loss(embeddings, phases=phases).item() == pytest.approx(expected, rel=1e-10)
 
 
-def test_masked_videos_equal_the_loop_over_cropped_videos(loss, embeddings, phases, mask):
-    weight, bias = (x.detach().numpy() for x in (loss.classifier.weight, loss.classifier.bias))
-    cropped = [[x[i][mask[i]].numpy() for i in range(3)] for x in (embeddings, phases)]
-    expected = loops.supervised_loop(*cropped, weight, bias, 0.0)
-    assert loss(embeddings, phases=phases, mask=mask).item() == pytest.approx(expected, rel=1e-10)
-
-
 def test_one_linear_layer_and_nothing_else_learns(loss):
     assert [tuple(x.shape) for x in loss.parameters()] == [(4, 5), (4,)]
 
@@ -82,12 +75,6 @@ def test_frames_without_a_label_neither_count_nor_learn(loss, embeddings, phases
     assert all(parameter.grad.isfinite().all() for parameter in loss.parameters())
 
 
-def test_padding_may_hold_any_phase_and_any_embedding(loss, embeddings, phases, mask):
-    expected = loss(embeddings, phases=phases, mask=mask)
-    hostile = embeddings.masked_fill(~mask[..., None], math.inf)
-    torch.testing.assert_close(loss(hostile, phases=phases.masked_fill(~mask, 99), mask=mask), expected)
-
-
 def test_any_integers_are_phases(loss, embeddings, phases):
     expected = loss(embeddings, phases=phases)
     torch.testing.assert_close(loss(embeddings, phases=phases.to(torch.int8)), expected, rtol=0, atol=0)
@@ -109,10 +96,10 @@ def test_gradients_are_finite_at_the_extremes(loss, spread, embeddings, phases):
     assert value.isfinite() and leaf.grad.isfinite().all()
 
 
-def test_gradcheck(embeddings, phases, mask):
+def test_gradcheck(embeddings, phases):
     loss = with_options(label_smoothing=0.1)
     leaf = embeddings.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: loss(x, phases=phases, mask=mask), leaf)
+    assert torch.autograd.gradcheck(lambda x: loss(x, phases=phases), leaf)
 
 
 def test_half_precision_and_autocast_compute_in_the_precision_of_the_weights(loss, embeddings, phases):
@@ -124,12 +111,9 @@ def test_half_precision_and_autocast_compute_in_the_precision_of_the_weights(los
     assert loss.double()(half, phases=phases).dtype == torch.float64
 
 
-def test_a_batch_without_labels_is_refused(loss, embeddings, phases, mask):
+def test_a_batch_without_labels_is_refused(loss, embeddings, phases):
     with pytest.raises(ValueError, match=r"no frame of the batch has a label: all phases are -1"):
         loss(embeddings, phases=torch.full_like(phases, -1))
-    padding_only = torch.where(mask, -1, 2)
-    with pytest.raises(ValueError, match=r"no frame of the batch has a label: all phases are -1"):
-        loss(embeddings, phases=padding_only, mask=mask)
 
 
 @pytest.mark.parametrize(("phase", "seen"), [(4, "-1 to 4"), (-2, "-2 to 3")])
@@ -148,10 +132,8 @@ def test_phases_that_do_not_fit_are_refused(loss, embeddings, phases):
         loss(embeddings, phases=phases.float())
 
 
-def test_bad_settings_and_shapes_are_refused(loss, embeddings, phases, mask):
+def test_bad_settings_and_shapes_are_refused(loss, embeddings, phases):
     with pytest.raises(ValueError, match=r"num_phases must be at least 2, got 1"):
         SupervisedLoss(5, 1)
     with pytest.raises(ValueError, match=r"embeddings must be \(B, T, 5\) for this loss, got \(3, 7, 4\)"):
         loss(embeddings[..., :4], phases=phases)
-    with pytest.raises(ValueError, match=r"mask must be bool, .* got torch.float64"):
-        loss(embeddings, phases=phases, mask=mask.double())

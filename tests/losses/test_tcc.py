@@ -26,9 +26,9 @@ FORMS = {  # name: (loss, error of one frame, what divides -||.||^2 at D = 5)
 }
 
 
-def numpy_videos(values, mask=None):
-    """One numpy array for each video, cropped to its real frames."""
-    return [row.numpy() if mask is None else row[mask[i]].numpy() for i, row in enumerate(values)]
+def numpy_videos(values):
+    """One numpy array for each video."""
+    return [row.numpy() for row in values]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -38,19 +38,12 @@ def test_equals_the_loop_from_the_paper(name, embeddings, times):
     assert loss(embeddings, times=times).item() == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_masked_videos_equal_the_loop_over_cropped_videos(name, embeddings, times, mask):
-    loss, error, scale = FORMS[name]
-    expected = loops.tcc_loop(numpy_videos(embeddings, mask), numpy_videos(times, mask), error, scale)
-    assert loss(embeddings, times=times, mask=mask).item() == pytest.approx(expected, rel=1e-10)
-
-
 @pytest.mark.parametrize("kind", ["regression", "mse", "classification"])
-def test_paper_form_is_the_printed_equations(kind, embeddings, mask):
+def test_paper_form_is_the_printed_equations(kind, embeddings):
     error = {**vars(loops), "regression": partial(loops.regression, log_power=1)}[kind]
-    positions = [torch.arange(1, n + 1, dtype=torch.float64).numpy() for n in (7, 4, 5)]
-    expected = loops.tcc_loop(numpy_videos(embeddings, mask), positions, error, scale=1.0)
-    assert TCCLoss.paper(kind)(embeddings, mask=mask).item() == pytest.approx(expected, rel=1e-10)
+    positions = [torch.arange(1, 8, dtype=torch.float64).numpy()] * 3
+    expected = loops.tcc_loop(numpy_videos(embeddings), positions, error, scale=1.0)
+    assert TCCLoss.paper(kind)(embeddings).item() == pytest.approx(expected, rel=1e-10)
 
 
 def test_reference_form_keeps_the_defaults_and_smooths_labels():
@@ -58,33 +51,6 @@ def test_reference_form_keeps_the_defaults_and_smooths_labels():
     assert {name for name in ours if not name.startswith("_") and ours[name] != reference[name]} == {
         "label_smoothing"
     }
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("hostile", [math.nan, math.inf, 1e30])
-def test_padding_neither_counts_nor_learns(kind, hostile, embeddings, times, mask):
-    loss = TCCLoss(kind=kind, label_smoothing=0.1)
-    expected = loss(embeddings, times=times, mask=mask)
-    padded = embeddings.masked_fill(~mask[..., None], hostile).requires_grad_()
-    got = loss(padded, times=times.masked_fill(~mask, hostile), mask=mask)
-    got.backward()
-    torch.testing.assert_close(got, expected)
-    assert padded.grad[~mask].eq(0).all() and padded.grad[mask].ne(0).any() and padded.grad.isfinite().all()
-
-
-def test_a_mask_may_have_holes(embeddings, times):
-    mask = torch.ones(3, 7, dtype=torch.bool).index_fill(1, torch.tensor([0, 3]), False)
-    kept = [1, 2, 4, 5, 6]
-    for loss in (TCCLoss(), TCCLoss.paper()):
-        expected = loss(embeddings[:, kept], times=times[:, kept])
-        torch.testing.assert_close(loss(embeddings, times=times, mask=mask), expected)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_full_mask_changes_nothing(kind, embeddings, times):
-    loss = TCCLoss(kind=kind, label_smoothing=0.1)
-    full = torch.ones(3, 7, dtype=torch.bool)
-    torch.testing.assert_close(loss(embeddings, times=times, mask=full), loss(embeddings, times=times))
 
 
 def test_perfect_cycle_lands_on_its_start(times):
@@ -171,10 +137,10 @@ def test_gradients_are_finite_at_the_extremes(kind, spread, times):
 
 @pytest.mark.parametrize("options", [{}, {"similarity": "cosine", "scaling": "none"}, {"normalize": True}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradcheck(kind, options, embeddings, times, mask):
+def test_gradcheck(kind, options, embeddings, times):
     tiny = (0.3 * embeddings[:, 2:6, :2]).requires_grad_()  # sure walks are too steep for differences
     loss = TCCLoss(kind=kind, label_smoothing=0.1, huber_delta=0.2, **options)
-    assert torch.autograd.gradcheck(lambda x: loss(x, times=times[:, 2:6], mask=mask[:, 2:6]), tiny)
+    assert torch.autograd.gradcheck(lambda x: loss(x, times=times[:, 2:6]), tiny)
 
 
 def test_normalized_embeddings_are_unit_vectors(embeddings, times):
@@ -234,16 +200,6 @@ def test_embeddings_that_cannot_cycle_are_refused(shape):
 def test_missing_times_are_named(embeddings):
     with pytest.raises(ValueError, match=r"kind='huber' compares times: give times= \(B, T\)"):
         TCCLoss(kind="huber")(embeddings)
-
-
-def test_bad_masks_are_refused(embeddings, times, mask):
-    empty = mask.index_fill(0, torch.tensor([1]), False)
-    with pytest.raises(ValueError, match=r"mask leaves no frame in videos \[1\]"):
-        TCCLoss()(embeddings, times=times, mask=empty)
-    with pytest.raises(ValueError, match=r"mask must be bool, .* got torch.float64"):
-        TCCLoss()(embeddings, times=times, mask=mask.double())
-    with pytest.raises(ValueError, match=r"mask must be \(B, T\) = \(3, 7\) .*, got \(3, 6\)"):
-        TCCLoss()(embeddings, times=times, mask=mask[:, :6])
 
 
 @pytest.mark.parametrize("option", ["kind", "scaling", "similarity", "variance_term", "index"])

@@ -4,19 +4,18 @@
     TCCLoss            Dwibedi et al. 2019, 3.2, 3.3 and 5.2                    tcc.py
     StochasticTCCLoss  Dwibedi et al. 2019, 3.4, randomly selected frames       stochastic.py
     TCNLoss            Sermanet et al. 2018; baseline of Dwibedi et al., 5.1    tcn.py
-    OrderLoss          ours: matches run forward in time                        order.py
+    OrderLoss          not in a paper: matches run forward in time              order.py
     SaLLoss            Misra et al. 2016; baseline of Dwibedi et al., 5.1       sal.py
     SupervisedLoss     Dwibedi et al. 2019, 5, supervised learning              supervised.py
-    CombinedLoss       Dwibedi et al. 2019, 5.1, combined losses                combined.py
+    CombinedLoss       Dwibedi et al. 2019, 5.1, combined losses                base.py
 
-All are called alike, embeddings (B, T, D) first and the rest by keyword:
+All are called alike, with embeddings (B, T, D) first and the rest by keyword:
 
     loss = TCCLoss()
     loss(embeddings, times=times).backward()
 """
 
-from cycleback.losses.base import Loss, LossParts
-from cycleback.losses.combined import CombinedLoss
+from cycleback.losses.base import CombinedLoss, Loss, LossParts
 from cycleback.losses.order import OrderLoss
 from cycleback.losses.sal import SaLLoss, Triplets, draw_triplets, triplet_errors
 from cycleback.losses.similarity import ordered_pairs, scaled_similarity, squared_distances

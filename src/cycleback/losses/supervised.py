@@ -1,37 +1,33 @@
-"""Supervised learning: the phase of each frame, from its embedding by one linear layer.
+"""Supervised learning: predict the phase of each frame from its embedding by one linear layer.
 
-Paper: Dwibedi et al., CVPR 2019, section 5, the rows "Supervised Learning". The layer serves training alone;
-the embeddings are evaluated like those of any other loss.
+Paper: Dwibedi et al., CVPR 2019, section 5, the rows "Supervised Learning". The layer is used in training
+only; the embeddings are evaluated like those of any other loss.
 
-With several actions, `num_phases` is the total and each action has numbers of its own: the phases of two
-actions of 5 and 4 phases are 0..4 and 5..8.
+With several actions, `num_phases` is the total and each action has its own numbers: the phases of two actions
+of 5 and 4 phases are 0..4 and 5..8.
 
-Shapes: B videos, T sampled frames per video, D embedding size, K phases. A mask is True for real frames.
+Shapes: B videos, T sampled frames per video, D embedding size, K phases.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cycleback.losses.base import Loss
-from cycleback.losses.inputs import can_look, check_embeddings, check_mask, check_per_frame, without_autocast
-from cycleback.losses.masks import erase_padding, mean_of_real
+from cycleback.losses.base import Loss, check_embeddings, check_per_frame, without_autocast
 
 UNLABELLED = -1
 
 
-def known_phases(
-    phases: Tensor | None, embeddings: Tensor, *, num_phases: int, mask: Tensor | None
-) -> Tensor:
-    """`phases` (B, T) as int64 with -1 for padding, after refusing what `num_phases` classes cannot learn."""
+def check_phases(phases: Tensor | None, embeddings: Tensor, *, num_phases: int) -> Tensor:
+    """Return `phases` (B, T) as int64; refuse those that `num_phases` classes cannot learn."""
     if phases is None:
         raise ValueError("supervised learning needs labels: give phases= (B, T), got None")
     check_per_frame("phases", phases, embeddings)
     if phases.is_floating_point() or phases.dtype == torch.bool:
         raise ValueError(f"phases must be integers, got {phases.dtype}")
-    phases = phases.long() if mask is None else phases.long().masked_fill(~mask, UNLABELLED)
-    if not can_look(phases):
-        return phases
+    phases = phases.long()
+    if phases.is_cuda and torch.cuda.is_current_stream_capturing():
+        return phases  # values cannot be read while a CUDA graph is captured
     low, high = int(phases.min()), int(phases.max())
     if low < UNLABELLED or high >= num_phases:
         raise ValueError(
@@ -45,7 +41,7 @@ def known_phases(
 
 
 def phase_errors(logits: Tensor, phases: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
-    """Cross-entropy (B, T) of the phase of each frame, 0 where it has no label.
+    """Return the cross-entropy (B, T) of the phase of each frame, 0 where it has no label.
 
     `logits` are (B, T, K), `phases` (B, T) int64. `label_smoothing` spreads its share of the target evenly.
     """
@@ -55,17 +51,17 @@ def phase_errors(logits: Tensor, phases: Tensor, *, label_smoothing: float = 0.0
 
 
 class SupervisedLoss(Loss):
-    """Cross-entropy of a linear classifier, trained along, over all labelled frames; each counts the same."""
+    """Cross-entropy of a linear classifier, trained along with the encoder; mean over all labelled frames."""
 
-    needs = frozenset({"phases", "mask"})
+    needs = frozenset({"phases"})
 
     def __init__(
         self,
         embedding_size: int,
         num_phases: int,
         *,
-        label_smoothing: float = 0.0,  # the program's
-        dropout: float = 0.0,  # the program's; of the embedding's channels
+        label_smoothing: float = 0.0,  # as in the program
+        dropout: float = 0.0,  # as in the program; of the embedding's channels
     ) -> None:
         super().__init__()
         if num_phases < 2:
@@ -76,25 +72,19 @@ class SupervisedLoss(Loss):
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(embedding_size, num_phases)
 
-    def forward(
-        self, embeddings: Tensor, *, phases: Tensor | None = None, mask: Tensor | None = None
-    ) -> Tensor:
-        """Scalar loss, computed in the precision of the classifier's weights even under autocast.
+    def forward(self, embeddings: Tensor, *, phases: Tensor | None = None) -> Tensor:
+        """Return a scalar, computed in the precision of the classifier even under autocast.
 
         Args:
             embeddings: (B, T, D = `embedding_size`).
             phases: (B, T) integers, the phase of each frame; -1 where it has no label.
-            mask: (B, T) bool, True for real frames.
         """
-        check_embeddings(embeddings, min_videos=1)
-        if embeddings.shape[-1] != self.embedding_size:
-            shape = tuple(embeddings.shape)
-            raise ValueError(f"embeddings must be (B, T, {self.embedding_size}) for this loss, got {shape}")
-        if mask is not None:
-            check_mask(mask, embeddings)
-        phases = known_phases(phases, embeddings, num_phases=self.num_phases, mask=mask)
+        check_embeddings(embeddings, size=self.embedding_size)
+        phases = check_phases(phases, embeddings, num_phases=self.num_phases)
         labelled = phases != UNLABELLED  # (B, T)
         with without_autocast(embeddings):
-            embeddings = erase_padding(embeddings.to(self.classifier.weight.dtype), labelled)
+            # NaN in an unlabelled frame must not reach the gradient
+            embeddings = embeddings.to(self.classifier.weight.dtype).masked_fill(~labelled[..., None], 0)
             logits = self.classifier(self.dropout(embeddings))  # (B, T, K)
-            return mean_of_real(phase_errors(logits, phases, label_smoothing=self.label_smoothing), labelled)
+            errors = phase_errors(logits, phases, label_smoothing=self.label_smoothing)  # (B, T)
+            return errors.sum() / labelled.sum()

@@ -34,7 +34,10 @@ LOSSES: Mapping[str, Callable[[LossSection, int, int], Loss]] = {
         temperature=section.tcn.temperature, l2_weight=section.tcn.l2_weight
     ),
     "order": lambda section, size, phases: OrderLoss(
-        temperature=section.tcc.temperature, scaling=section.tcc.scaling, similarity=section.tcc.similarity
+        temperature=section.tcc.temperature,
+        scaling=section.tcc.scaling,
+        similarity=section.tcc.similarity,
+        normalize=section.tcc.normalize,
     ),
     "sal": lambda section, size, phases: SaLLoss(size, **vars(section.sal)),
     "supervised": lambda section, size, phases: SupervisedLoss(size, phases, **vars(section.supervised)),
