@@ -69,7 +69,7 @@ def sync(
     _check_place(edits, output, overwrite=overwrite)
     _check_words(fps, sound, transfer_sound, is_edits=edits is not None)
     track = _sound(sound)
-    found = _embedded(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
+    found = _embedded(videos, run=run, embeddings=embeddings, reference=reference, most=most)
     names, files = list(found.names), paths_of(found, found.names)
     if transfer_sound is not None:
         track = _transferred(transfer_sound, names[0] if embeddings else str(files[0]), run, embeddings)

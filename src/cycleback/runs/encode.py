@@ -8,9 +8,10 @@ import torch
 from cycleback.data import Dataset, FrameCache
 from cycleback.data.selection import select_records
 from cycleback.embeddings import EmbeddingSet
-from cycleback.embeddings.embed import Progress, embed_records
+from cycleback.embeddings.embed import embed_records
 from cycleback.embeddings.features import FeatureCache
 from cycleback.models import Encoder, Precision, load_weights
+from cycleback.progress import Counter
 from cycleback.recipe import EncoderSection, Recipe, build_encoder
 from cycleback.runs.folder import saved_recipe
 from cycleback.runs.published import PRETRAINED, find_run
@@ -38,7 +39,7 @@ def embed_videos(
     device: torch.device | str | None = None,
     cache: Path | None = None,
     precision: Precision | None = None,
-    progress: Progress | None = None,
+    progress: Counter | None = None,
 ) -> EmbeddingSet:
     """Embed every frame of a folder of videos, or of the named files.
 

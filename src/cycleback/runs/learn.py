@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 
 from cycleback.data import Dataset, FrameCache, read_dataset
-from cycleback.embeddings.embed import Progress
 from cycleback.errors import UserError
 from cycleback.losses import CombinedLoss
 from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
+from cycleback.progress import Counter
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer
 from cycleback.runs.encode import choose_device
 from cycleback.runs.folder import abandon_run, open_run, run_records
@@ -36,8 +36,8 @@ from cycleback.training.videos import load_videos, presentation_times, vectors
 class Watcher:
     """What a caller wants to hear of while a run is made; each is optional."""
 
-    on_frames: Progress | None = None
-    on_features: Progress | None = None
+    on_frames: Counter | None = None
+    on_features: Counter | None = None
     on_step: Callable[[StepReport], None] | None = None
 
 
