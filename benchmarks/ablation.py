@@ -30,7 +30,7 @@ FIGURES = (
 BASES = {"pretrained": "fast", "scratch": "fast-scratch"}
 PAPER = (
     "loss.tcn.positive_window=5",
-    "encoder.embedding_gain=1.0",
+    "encoder.conv.embedding_gain=1.0",
 )  # as in the paper and the authors' program
 
 

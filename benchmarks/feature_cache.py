@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 
 def measure(*, videos: int, updates: int, rounds: int, size: int) -> dict[str, float]:
     """Milliseconds an update of both ways, and what the maps cost once."""
-    recipe = load_recipe("fast", ["augment.enabled=false", f"data.frame_size={size}"])
+    recipe = load_recipe("fast", [f"data.frame_size={size}"])
     clips = [torch.from_numpy(render_video(seed, size=size).frames) for seed in range(videos)]  # (N, H, W, 3)
     base = fast_inference(copy.deepcopy(build_encoder(recipe).base))
     start = time.perf_counter()

@@ -39,7 +39,7 @@ def learned(dataset: Dataset, row: str, action: str, overrides: list[str]) -> tu
     if action:
         held_out = held_out.subset([record.name for record in held_out if record.action == action])
     with tempfile.TemporaryDirectory() as folder:
-        state = train(dataset, Path(folder) / "run", recipe=load_recipe("poses", settings))
+        state = train(dataset, Path(folder) / "run", recipe=load_recipe("poses", shared=settings))
         return embed_videos(load_encoder(Path(folder) / "run"), held_out), state.seconds / 60
 
 

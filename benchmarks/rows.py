@@ -41,15 +41,14 @@ def recipe_of(row: str, name: str, overrides: list[str], seed: int) -> Recipe:
     """The recipe of a row: the named one with the row's loss."""
     loss = [f"loss.weights={LOSSES['tcc' if row in (*KINDS, *BASELINES, *UNTRAINED) else row]}"]
     kind = [f"loss.tcc.kind={KINDS[row]}"] if row in KINDS else []
-    return load_recipe(name, [*loss, *kind, *overrides, f"run.seed={seed}"])
+    return load_recipe(name, [*loss, *kind, f"run.seed={seed}"], shared=overrides)
 
 
 def is_pretrained(recipe: Recipe) -> bool:
     """Whether its base has seen pictures before."""
-    section = recipe.encoder
-    return section.base in ("efficientnet_lite0", "transformers") or (
-        section.base in ("resnet50", "timm") and bool(section.weights)
-    )
+    name = recipe.encoder.base
+    weights = recipe.encoder.options(name).get("weights")
+    return name in ("efficientnet_lite0", "transformers") or weights is not None
 
 
 @dataclass(frozen=True)

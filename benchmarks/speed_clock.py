@@ -20,7 +20,11 @@ RUNGS = ("fp32", "tf32", "bf16", "channels_last", "stacked", "recorded", "compil
 GPU_RUNGS = ("recorded", "compiled")
 CPU = torch.device("cpu")  # where the wall is the clock
 SMOKE_SIZES = ("data.frame_size=32", "data.frames_per_video=6", "optimizer.batch_size=2")
-SMOKE_LAYERS = ("encoder.layer=layer2[0]", "encoder.conv_channels=[16, 16]", "encoder.fc_channels=[16]")
+SMOKE_LAYERS = (
+    "encoder.resnet50.layer=layer2[0]",
+    "encoder.conv.conv_channels=[16, 16]",
+    "encoder.conv.fc_channels=[16]",
+)
 Found = dict[str, Any]
 Result = TypeVar("Result")
 
@@ -61,9 +65,9 @@ class Setting:
 
     def recipe(self, *overrides: str) -> Recipe:
         """The recipe of the paper's step, with some settings changed."""
-        settings = ["encoder.weights=", "run.precision=bfloat16", "run.channels_last=true"]
+        settings = ["encoder.resnet50.weights=", "run.precision=bfloat16", "run.channels_last=true"]
         tiny = (*SMOKE_SIZES, *SMOKE_LAYERS) if self.is_smoke else ()
-        return load_recipe("paper", [*settings, *tiny, *overrides])
+        return load_recipe("paper", overrides, shared=[*settings, *tiny])
 
     def fast_recipe(self, *overrides: str) -> Recipe:
         """The recipe `fast`: a frozen base and a tiny embedder."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from cycleback.data import read_dataset
-from cycleback.runs import Watcher, train
+from cycleback.progress import Progress
+from cycleback.runs import train
 from speed_clock import Found, Setting
 from speed_loop import whole_loop
 
@@ -26,7 +27,7 @@ def small_updates(setting: Setting) -> dict[str, dict[str, float]]:
         losses = f"loss.weights={{ {', '.join(f'{name} = 1.0' for name in row.split('+'))} }}"
         found[row] = {
             way: whole_loop(
-                setting.fast_recipe(losses, f"run.record={flag}"),
+                setting.fast_recipe(losses, f"run.cuda_graph={flag}"),
                 maps,
                 device=setting.device,
                 updates=updates,
@@ -59,7 +60,7 @@ def whole_run(data: Path, setting: Setting) -> Found:
     updates = 6 if setting.is_smoke else 2000
     recipe = setting.fast_recipe(f"optimizer.num_updates={updates}", "run.save_every=1000")
     dataset, moments = read_dataset(data), Moments()
-    watcher = Watcher(moments.on_frames, moments.on_features)
+    progress = Progress(on_frames=moments.on_frames, on_features=moments.on_features)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         train(
@@ -68,7 +69,7 @@ def whole_run(data: Path, setting: Setting) -> Found:
             recipe=recipe,
             device=setting.device,
             cache=place / "cache",
-            watcher=watcher,
+            progress=progress,
         )
     ended = time.perf_counter()
     return {

@@ -34,9 +34,9 @@ def whole_loop(
         build_batches(recipe, videos, [""] * len(videos), encoder=encoder),
         names=[str(i) for i in range(len(videos))],
         num_updates=updates,
-        augmentation=recipe.augment,
+        augmentation=None if recipe.encoder.train_base == "frozen" else recipe.augment,
         clip_norm=recipe.optimizer.clip_norm,
-        arithmetic=Arithmetic(run.precision, run.channels_last, run.compile, record=run.record),
+        arithmetic=Arithmetic(run.precision, run.channels_last, run.compile, record=run.cuda_graph),
         device=device,
     )
     moments: dict[int, float] = {}

@@ -84,7 +84,7 @@ class DecodedClips(Dataset[Clip]):
     def __init__(self, files: Sequence[Path], recipe: Recipe) -> None:
         self.files, self.settings = list(files), recipe.augment
         self.size, self.count = recipe.data.frame_size, recipe.data.frames_per_video
-        self.contexts, self.stride = recipe.encoder.context_frames, recipe.encoder.context_stride
+        self.contexts, self.stride = recipe.encoder.conv.context_frames, recipe.encoder.conv.context_stride
 
     def __len__(self) -> int:
         return len(self.files)

@@ -34,7 +34,7 @@ LAYERS: dict[str, tuple[str, ...]] = {  # what trains of the base, besides all o
 def images_of(recipe: Recipe, *, videos: int, device: torch.device) -> Tensor:
     """Images (B, T, C, 3, H, W) of noise in [0, 1]."""
     size = recipe.data.frame_size
-    frames, contexts = recipe.data.frames_per_video, recipe.encoder.context_frames
+    frames, contexts = recipe.data.frames_per_video, recipe.encoder.conv.context_frames
     return torch.rand(videos, frames, contexts, 3, size, size, device=device)
 
 

@@ -42,9 +42,9 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
         f"variance weight {weight}": (f"loss.tcc.variance_weight={weight}",)
         for weight in ("0.0", "0.01", "0.1")
     },
-    "no BatchNorm": ("encoder.batch_norm=false",),
-    "dropout 0": ("encoder.dropout=0.0",),
-    "dropout 0.3": ("encoder.dropout=0.3",),
+    "no BatchNorm": ("encoder.conv.batch_norm=false",),
+    "dropout 0": ("encoder.conv.dropout=0.0",),
+    "dropout 0.3": ("encoder.conv.dropout=0.3",),
     "no warm-up": ("optimizer.warmup_updates=0",),
     "3000 updates": ("optimizer.num_updates=3000",),
     **{
@@ -91,7 +91,7 @@ def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None
         warm = load_recipe("fast", first)
         train(dataset, folder / "warm", recipe=warm, cache=cache)
         settings += [f"run.start_from={folder / 'warm'}"]
-    recipe = load_recipe("fast", [*ALONE, *settings, f"run.seed={seed}"])
+    recipe = load_recipe("fast", shared=[*ALONE, *settings, f"run.seed={seed}"])
     try:
         state = train(dataset, folder / "run", recipe=recipe, cache=cache)
     except TrainingError as error:

@@ -106,13 +106,14 @@ def slow_words(name: str, slow: Mapping[str, Report], val: Mapping[str, Report])
 
 
 def _network(recipe: Recipe) -> dict[str, Any]:
-    section = recipe.encoder
-    seen, stride = section.context_frames, section.context_stride
+    settings = recipe.encoder
+    options = settings.options(settings.embedder)
+    seen, stride = options.get("context_frames", 1), options.get("context_stride", 1)
     return {
-        "block": section.block,
-        "base": TRAINED_BASE[section.train_base]
-        + (f", from {section.train_from} on" if section.train_from else ""),
-        "embedder": section.embedder,
+        "block": settings.efficientnet_lite0.block,
+        "base": TRAINED_BASE[settings.train_base]
+        + (f", from {settings.train_from} on" if settings.train_from else ""),
+        "embedder": settings.embedder,
         "context": f"{seen} frames, {stride} apart" if seen > 1 else "one frame",
         "reach": (seen - 1) * stride,
         "pixels": recipe.data.frame_size,

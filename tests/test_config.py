@@ -1,10 +1,11 @@
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from cycleback.config import load_config, parse_override, to_toml
+from cycleback.config import apply_override, build, parse_override, read_toml, to_toml
 from cycleback.errors import ConfigError
 
 
@@ -35,6 +36,13 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+def load_config(cls: type[Outer], path: Path | None, overrides: Sequence[str] = ()) -> Outer:
+    values = {} if path is None else read_toml(path)
+    for override in overrides:
+        apply_override(values, override)
+    return build(cls, values, source="overrides")
+
+
 def test_defaults_then_file_then_overrides(tmp_path: Path) -> None:
     path = write(tmp_path, "count = 5\n[inner]\nrate = 1e-3\nkind = 'b'\n")
     config = load_config(Outer, path, ["inner.rate=2", "name=hello"])
@@ -57,7 +65,7 @@ def test_toml_round_trip_is_exact(tmp_path: Path) -> None:
     ("override", "message"),
     [
         ("inner.rat=1", "there is no key 'inner.rat'. Did you mean 'inner.rate'?"),
-        ("zzz=1", "there is no key 'zzz'. Known keys: count, flag, inner, limit, name."),
+        ("zzz=1", "there is no key 'zzz'. Known: count, name, flag, limit, inner."),
         ("count=1.5", "count must be a whole number, got 1.5"),
         ("flag=1", "flag must be true or false, got 1"),
         ("inner.kind=c", "inner.kind must be one of 'a', 'b', got 'c'"),

@@ -1,18 +1,22 @@
+import inspect
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from cycleback.config import load_config
 from cycleback.errors import ConfigError
+from cycleback.models import BASES, EMBEDDERS
 from cycleback.recipe import (
     LOSSES,
     SAMPLERS,
-    DataSection,
-    EncoderSection,
-    LossSection,
+    ConvSettings,
+    DataSettings,
+    EncoderSettings,
+    LossSettings,
     Recipe,
+    ResNet50Settings,
+    TCNSettings,
     build_batches,
     build_encoder,
     build_loss,
@@ -20,22 +24,26 @@ from cycleback.recipe import (
     load_recipe,
     recipe_names,
     recipe_toml,
+    require_used,
 )
 
-SMALL = EncoderSection(base="small", train_base="all", conv_channels=(8,), fc_channels=(8,), embedding_size=4)
+SMALL = EncoderSettings(
+    base="small",
+    train_base="all",
+    conv=ConvSettings(conv_channels=(8,), fc_channels=(8,), embedding_size=4),
+)
 
 
 def test_a_recipe_survives_its_own_file(tmp_path: Path) -> None:
-    recipe = replace(Recipe(), encoder=SMALL, loss=LossSection(weights={"tcc": 0.25}))
+    recipe = replace(Recipe(), encoder=SMALL, loss=LossSettings(weights={"tcc": 0.25}))
     (tmp_path / "recipe.toml").write_text(recipe_toml(recipe))
-    assert load_config(Recipe, tmp_path / "recipe.toml") == recipe
+    assert load_recipe(tmp_path / "recipe.toml") == recipe
 
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_shipped_recipe_builds(name: str) -> None:
-    recipe = load_recipe(
-        name, ["encoder.weights=''", "encoder.in_features=6"]
-    )  # weights are tested elsewhere
+    shared = ["encoder.resnet50.weights=''", "encoder.vector.in_features=6"]  # weights are tested elsewhere
+    recipe = load_recipe(name, shared=shared)
     assert build_loss(recipe, num_phases=5).needs
     assert sum(parameter.requires_grad for parameter in build_encoder(recipe).parameters()) > 0
 
@@ -56,20 +64,21 @@ def test_the_paper_s_hyperparameters_are_exact() -> None:
     assert (optimizer.name, optimizer.batch_size, optimizer.learning_rate) == ("adam", 4, 1e-4)
     assert (optimizer.weight_decay, optimizer.schedule) == (1e-5, "constant")
     assert (recipe.data.frame_size, recipe.data.frames_per_video) == (224, 20)
-    assert (encoder.base, encoder.layer, encoder.embedding_size) == ("resnet50", "layer3[2]", 128)
-    assert (encoder.conv_channels, encoder.fc_channels, encoder.reduce_channels) == (
-        (512, 512),
-        (512, 512),
-        0,
+    assert (encoder.base, encoder.resnet50.layer, encoder.conv.embedding_size) == (
+        "resnet50",
+        "layer3[2]",
+        128,
     )
-    assert (encoder.context_frames, encoder.context_stride) == (2, 9)
+    conv = encoder.conv
+    assert (conv.conv_channels, conv.fc_channels, conv.reduce_channels) == ((512, 512), (512, 512), 0)
+    assert (conv.context_frames, conv.context_stride) == (2, 9)
     assert (tcc.variance_weight, tcc.variance_term, tcc.scaling, tcc.temperature) == (
         1e-3,
         "log_sigma",
         "none",
         1.0,
     )
-    assert load_recipe("penn-action-finetuned-tcc").encoder.context_stride == 15
+    assert load_recipe("penn-action-finetuned-tcc").encoder.conv.context_stride == 15
 
 
 def test_a_recipe_that_extends_another_replaces_its_loss(tmp_path: Path) -> None:
@@ -94,8 +103,9 @@ def test_an_unknown_recipe_gets_a_guess() -> None:
 @pytest.mark.parametrize("base", ["efficientnet_lite0", "vggm", "small"])
 @pytest.mark.parametrize("embedder", ["conv", "pooled"])
 def test_every_base_and_embedder_runs(base: str, embedder: str) -> None:
-    section = replace(SMALL, base=base, embedder=embedder, train_base="frozen")
-    encoder = build_encoder(Recipe(encoder=section, data=DataSection(frame_size=64))).eval()
+    conv = SMALL.conv if embedder == "conv" else ConvSettings()
+    section = EncoderSettings(base=base, embedder=embedder, conv=conv)
+    encoder = build_encoder(Recipe(encoder=section, data=DataSettings(frame_size=64))).eval()
     images = torch.rand(2, 3, encoder.context_frames, 3, 64, 64)
     with torch.inference_mode():
         embeddings = encoder(images)
@@ -105,7 +115,7 @@ def test_every_base_and_embedder_runs(base: str, embedder: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_every_loss_runs(name: str) -> None:
-    loss = build_loss(Recipe(loss=LossSection(weights={name: 1.0})), embedding_size=4, num_phases=3)
+    loss = build_loss(Recipe(loss=LossSettings(weights={name: 1.0})), embedding_size=4, num_phases=3)
     embeddings = torch.rand(3, 6, 4, requires_grad=True)
     times = torch.linspace(0, 0.9, 6).expand(3, 6)
     phases = torch.arange(6).expand(3, 6) // 2
@@ -117,7 +127,7 @@ def test_every_loss_runs(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(SAMPLERS))
 def test_every_sampler_draws_sorted_frames(name: str) -> None:
-    sample = SAMPLERS[name](DataSection(frames_per_video=5, stride=3))
+    sample = SAMPLERS[name](DataSettings(frames_per_video=5, stride=3))
     indices = sample(40, generator=torch.Generator().manual_seed(0))
     assert indices.shape == (5,)
     assert (indices.diff() > 0).all()
@@ -142,8 +152,8 @@ def test_only_what_trains_is_optimised() -> None:
         ("optimizer.batch_size=1", "optimizer.batch_size must be at least 2 (cycles need two videos), got 1"),
         ("optimizer.accumulate=0", "optimizer.accumulate must be at least 1, got 0"),
         ("run.ema_decay=1.0", "run.ema_decay must be at least 0 and below 1, got 1.0"),
-        ("run.patience=3", "run.patience=3 counts looks: set run.select_every as well"),
-        ("encoder.base=resnet9", "encoder.base must be one of"),
+        ("run.patience=3", "run.patience=3 counts held-out evaluations: set run.select_every as well"),
+        ("encoder.base=resnet9", "encoder.base must be 'efficientnet_lite0', 'resnet50'"),
         ("optimizer.lerning_rate=1", "Did you mean 'optimizer.learning_rate'?"),
     ],
 )
@@ -161,7 +171,7 @@ def test_one_weight_changes_alone_and_weights_given_whole_replace_all(source: st
 
 
 def test_short_videos_are_drawn_from_with_repeats_and_one_warning() -> None:
-    recipe = replace(Recipe(), encoder=SMALL, data=DataSection(frames_per_video=12))
+    recipe = replace(Recipe(), encoder=SMALL, data=DataSettings(frames_per_video=12))
     videos = [torch.zeros(length, 8, 2, 2) for length in (30, 9, 7, 20)]
     with pytest.warns(UserWarning, match=r"2 of 4 videos have fewer than .*=12 frames \(the shortest 7\)"):
         batches = build_batches(recipe, videos, [""] * 4, encoder=build_encoder(recipe))
@@ -178,4 +188,96 @@ def test_the_base_may_have_a_learning_rate_of_its_own() -> None:
 
 def test_a_base_that_must_not_move_is_frozen_not_slowed_to_nothing() -> None:
     with pytest.raises(ConfigError, match=r"base_factor must be above 0, got 0; .*train_base='frozen'"):
-        load_recipe("fast", ["optimizer.base_factor=0"])
+        load_recipe("fast-scratch", ["optimizer.base_factor=0"])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "override", "message"),
+    [
+        (
+            "fast-gpu-scratch",
+            "encoder.resnet50.layer=layer2",
+            "encoder.resnet50.layer does nothing with encoder.base = 'vggm'. "
+            "Remove it, or set encoder.base='resnet50'.",
+        ),
+        ("fast", "encoder.gru.hidden_size=4", "with encoder.embedder = 'conv'. Remove it, or set"),
+        ("fast", "encoder.train_from=blocks.3", "with encoder.train_base = 'frozen'"),
+        ("fast", "optimizer.base_factor=0.5", "or set encoder.train_base='all'"),
+        ("fast", "augment.flip=0", "augment.flip does nothing with encoder.train_base = 'frozen'"),
+        ("poses", "augment.enabled=false", "augment.enabled does nothing with encoder.base = 'vector'"),
+        (
+            "poses",
+            "data.frame_size=64",
+            "does nothing with encoder.base = 'vector'. Remove it.",
+        ),
+        ("fast", "optimizer.momentum=0.5", "or set optimizer.name='sgd'"),
+        ("fast", "optimizer.step_factor=0.5", "or set optimizer.schedule='step'"),
+        ("fast", "data.stride=4", "or set data.sampler='strided'"),
+        ("fast", "loss.tcc.huber_delta=1", "or set loss.tcc.kind='huber'"),
+        (
+            "pouring-finetuned-tcc",
+            "loss.tcn.temperature=2",
+            "with loss.weights = {'tcc': 1.0}. Remove it",
+        ),
+        ("pouring-finetuned-tcc", "loss.tcn={ l2_weight = 1 }", "loss.tcn.l2_weight does nothing"),
+        ("fast", "encoder.block=4", "encoder.block is now encoder.efficientnet_lite0.block"),
+        ("poses", "encoder.context_frames=4", "encoder.context_frames is now encoder.mlp.context_frames"),
+        ("fast", "run.record=false", "run.record is now run.cuda_graph"),
+    ],
+)
+def test_a_setting_without_effect_is_refused(recipe: str, override: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_recipe(recipe, [override])
+    assert message in str(error.value)
+
+
+def test_a_setting_without_effect_in_the_user_s_file_is_refused_and_an_inherited_one_dropped(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "paper"\n[encoder]\nbase = "vggm"\n')
+    assert load_recipe(path).encoder.resnet50 == ResNet50Settings()
+    path.write_text('extends = "paper"\n[encoder]\nbase = "vggm"\n[encoder.resnet50]\nlayer = "layer2"\n')
+    with pytest.raises(ConfigError, match=r"encoder\.resnet50\.layer does nothing with .*= 'vggm'"):
+        load_recipe(path)
+    assert load_recipe(path, ["encoder.base=resnet50"]).encoder.resnet50.layer == "layer2"
+
+
+def test_an_override_may_disable_settings_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text(recipe_toml(load_recipe("fast")))
+    recipe = load_recipe(tmp_path / "recipe.toml", ["loss.weights={ sal = 1.0 }"])
+    assert recipe.loss.tcn == TCNSettings()
+
+
+def test_python_refuses_settings_without_effect_as_well() -> None:
+    with pytest.raises(ValueError, match=r"loss\.tcn\.temperature does nothing with loss\.weights"):
+        Recipe(loss=LossSettings(weights={"tcc": 1.0}, tcn=TCNSettings(temperature=2.0)))
+
+
+def test_a_shared_override_must_have_an_effect_in_one_recipe() -> None:
+    shared = ["loss.sal.shuffled_fraction=0.5"]
+    recipes = [load_recipe(f"reference-{row}", shared=shared) for row in ("tcc", "sal")]
+    assert recipes[1].loss.sal.shuffled_fraction == 0.5
+    require_used(shared, recipes)
+    with pytest.raises(ConfigError, match=r"loss\.sal\.shuffled_fraction does nothing"):
+        require_used(shared, recipes[:1])
+
+
+@pytest.mark.parametrize("name", [*BASES, *EMBEDDERS])
+def test_a_section_of_the_encoder_has_the_keywords_of_its_class(name: str) -> None:
+    internal = {"in_channels", "pretrained", "blueprint", "mean", "std", "width"}
+    internal |= {"grid"} if name == "conv" else set()
+    keywords = set(inspect.signature({**BASES, **EMBEDDERS}[name]).parameters) - internal
+    assert set(EncoderSettings().options(name)) == keywords
+
+
+def test_derived_recipes_hold_what_the_paper_says() -> None:
+    classification = load_recipe("pouring-ablation-classification")
+    assert (classification.loss.tcc.kind, classification.encoder.conv.context_stride) == ("classification", 9)
+    scratch = load_recipe("penn-action-scratch-sal")
+    assert (scratch.encoder.base, scratch.loss.weights) == ("vggm", {"sal": 1.0})
+    assert load_recipe("pouring-finetuned-tcc-tcn-25").loss.weights == {"tcc": 0.25, "tcn": 0.75}
+    reference = load_recipe("reference-tcc-sal-tcn")
+    assert reference.loss.weights == {"tcc": 0.33, "sal": 0.33, "tcn": 0.34}
+    assert (reference.encoder.train_base, reference.optimizer.batch_size) == ("bn", 2)
+    assert len(recipe_names()) == 52

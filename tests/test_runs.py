@@ -14,14 +14,16 @@ import torch
 
 import cycleback
 from cycleback.alignment import cycle_consistency_rate
-from cycleback.errors import CheckpointError, DataError, TrainingError, UserError
+from cycleback.errors import CheckpointError, ConfigError, DataError, TrainingError, UserError
 from cycleback.recipe import (
-    DataSection,
-    EncoderSection,
-    LossSection,
-    OptimizerSection,
+    ConvSettings,
+    DataSettings,
+    EncoderSettings,
+    LossSettings,
+    MLPSettings,
+    OptimizerSettings,
     Recipe,
-    RunSection,
+    RunSettings,
     load_recipe,
     recipe_toml,
 )
@@ -30,12 +32,14 @@ from cycleback.synth import write_dataset
 from cycleback.training import SELECTED_FILE, read_log
 
 SCRATCH = Recipe(
-    data=DataSection(frame_size=48, frames_per_video=12),
-    encoder=EncoderSection(
-        base="small", train_base="all", reduce_channels=0, conv_channels=(16,), fc_channels=(16,)
+    data=DataSettings(frame_size=48, frames_per_video=12),
+    encoder=EncoderSettings(
+        base="small",
+        train_base="all",
+        conv=ConvSettings(reduce_channels=0, conv_channels=(16,), fc_channels=(16,)),
     ),
-    optimizer=OptimizerSection(num_updates=3, batch_size=2),
-    run=RunSection(log_every=1),
+    optimizer=OptimizerSettings(num_updates=3, batch_size=2),
+    run=RunSettings(log_every=1),
 )
 
 
@@ -63,7 +67,7 @@ def test_a_base_from_scratch_trains_on_frames(videos: Path, cache: Path, tmp_pat
 def test_learning_beats_the_untrained_network_on_held_out_videos(
     videos: Path, cache: Path, tmp_path: Path
 ) -> None:
-    recipe = Recipe(data=DataSection(frame_size=64), optimizer=OptimizerSection(num_updates=120))
+    recipe = Recipe(data=DataSettings(frame_size=64), optimizer=OptimizerSettings(num_updates=120))
     state = cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)
     assert state.step == 120
     held_out = select_part(videos, tmp_path / "run", "held_out")
@@ -126,7 +130,7 @@ def test_an_unknown_part_is_refused(videos: Path, tmp_path: Path) -> None:
 def test_the_weights_with_the_best_held_out_rate_are_kept(videos: Path, cache: Path, tmp_path: Path) -> None:
     run, recipe = (
         tmp_path / "run",
-        replace(SCRATCH, run=RunSection(log_every=1, select_every=1, ema_decay=0.5)),
+        replace(SCRATCH, run=RunSettings(log_every=1, select_every=1, ema_decay=0.5)),
     )
     state = cycleback.train(videos, run, recipe=recipe, cache=cache)
     looks = {r["step"]: r["held_out_cycle_rate"] for r in read_log(run) if "held_out_cycle_rate" in r}
@@ -141,7 +145,7 @@ def test_the_weights_with_the_best_held_out_rate_are_kept(videos: Path, cache: P
 def test_selecting_without_held_out_videos_leaves_nothing_behind(
     videos: Path, cache: Path, tmp_path: Path
 ) -> None:
-    recipe = replace(SCRATCH, data=DataSection(held_out=0.0), run=RunSection(select_every=1))
+    recipe = replace(SCRATCH, data=DataSettings(held_out=0.0), run=RunSettings(select_every=1))
     with pytest.raises(TrainingError, match="at least 2 held-out videos of one action, got 0"):
         cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)
     assert not (tmp_path / "run").exists()
@@ -149,8 +153,8 @@ def test_selecting_without_held_out_videos_leaves_nothing_behind(
 
 def test_all_losses_train_together_on_labelled_videos(videos: Path, cache: Path, tmp_path: Path) -> None:
     weights = {"tcc": 1.0, "stochastic_tcc": 0.5, "tcn": 1.0, "sal": 1.0, "supervised": 1.0}
-    optimizer = OptimizerSection(num_updates=2, batch_size=3, accumulate=2, schedule="step")
-    recipe = replace(SCRATCH, loss=LossSection(weights=weights), optimizer=optimizer)
+    optimizer = OptimizerSettings(num_updates=2, batch_size=3, accumulate=2, schedule="step")
+    recipe = replace(SCRATCH, loss=LossSettings(weights=weights), optimizer=optimizer)
     cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)
     assert {f"loss/{name}" for name in weights} <= read_log(tmp_path / "run")[0].keys()
 
@@ -174,9 +178,11 @@ def test_sequences_of_vectors_are_trained_on(cache: Path, tmp_path: Path) -> Non
     for number in range(5):
         walk = np.random.default_rng(number).normal(size=(30, 6)).cumsum(axis=0)
         np.savez(tmp_path / "poses" / f"p{number}.npz", features=walk)
-    encoder = EncoderSection(base="vector", embedder="mlp", fc_channels=(8,), embedding_size=4)
-    recipe = replace(SCRATCH, encoder=encoder, run=RunSection(select_every=2))
-    recipe = replace(recipe, data=DataSection(frames_per_video=8, held_out=0.4))
+    encoder = EncoderSettings(
+        base="vector", embedder="mlp", mlp=MLPSettings(fc_channels=(8,), embedding_size=4)
+    )
+    data = DataSettings(frames_per_video=8, held_out=0.4)
+    recipe = replace(SCRATCH, data=data, encoder=encoder, run=RunSettings(select_every=2))
     state = cycleback.train(tmp_path / "poses", tmp_path / "run", recipe=recipe, cache=cache)
     assert state.selected is not None
     assert cycleback.load_encoder(tmp_path / "run").base.in_features == 6
@@ -189,7 +195,7 @@ def test_torchrun_trains_with_two_processes(videos: Path, cache: Path, tmp_path:
         "from cycleback.recipe import load_recipe\n"
         "cycleback.train(sys.argv[1], sys.argv[2], recipe=load_recipe(sys.argv[3]), cache=sys.argv[4])\n"
     )
-    (tmp_path / "recipe.toml").write_text(recipe_toml(replace(SCRATCH, run=RunSection(select_every=2))))
+    (tmp_path / "recipe.toml").write_text(recipe_toml(replace(SCRATCH, run=RunSettings(select_every=2))))
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     words = [videos, tmp_path / "run", tmp_path / "recipe.toml", cache]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -235,9 +241,14 @@ def test_a_full_disk_at_the_start_is_one_sentence(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full_disk)
-    with pytest.raises(CheckpointError, match=r"cannot save the run in .*run: No space left on device"):
+    with pytest.raises(UserError, match=r"cannot write .*run.recipe\.toml: No space left on device"):
         cycleback.train(videos, tmp_path / "run", recipe=SCRATCH, cache=cache)
-    assert list((tmp_path / "run").iterdir()) == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_resumed_run_takes_no_recipe(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"keeps the settings in .*recipe\.toml: pass no recipe"):
+        cycleback.train(tmp_path, tmp_path / "run", recipe=SCRATCH, resume=True)
 
 
 @pytest.fixture
@@ -272,7 +283,7 @@ def test_a_recurrent_embedder_trains_with_positives_and_is_flagged(
 ) -> None:
     overrides = [
         "encoder.embedder=gru",
-        "encoder.conv_channels=[8]",
+        "encoder.gru.conv_channels=[8]",
         "optimizer.num_updates=2",
         "data.frame_size=64",
     ]

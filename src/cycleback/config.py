@@ -1,31 +1,22 @@
-"""Dataclasses from TOML files and `section.key=value` overrides; knows no field of any recipe.
+"""Build dataclasses from TOML files and `section.key=value` overrides.
 
-Order: defaults < file < overrides. Unknown keys and wrong types are refused, merging is deep.
+Unknown keys and wrong types are refused. Nothing here knows a field of any recipe.
 """
 
 import dataclasses
-import difflib
 import tomllib
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cycleback.errors import ConfigError
+from cycleback.errors import ConfigError, did_you_mean
 
 T = TypeVar("T")
 
 
-def load_config(cls: type[T], path: Path | None = None, overrides: Sequence[str] = ()) -> T:
-    """The dataclass `cls` from its defaults, a TOML file and overrides such as `data.frame_size=224`."""
-    values = read_toml(path) if path is not None else {}
-    for override in overrides:
-        apply_override(values, override)
-    return build(cls, values, source=str(path) if path is not None else "overrides")
-
-
 def read_toml(path: Path) -> dict[str, Any]:
-    """The file's tables as nested dicts."""
+    """Read the tables of a file as nested dicts."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -35,7 +26,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_override(text: str) -> tuple[list[str], Any]:
-    """`a.b=value` as the path ["a", "b"] and the value; the value is TOML, and a bare word is a string."""
+    """Split `a.b=value` into the path ["a", "b"] and the value: TOML, or a bare word as a string."""
     key, equals, raw = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"override {text!r} is not of the form section.key=value")
@@ -47,7 +38,7 @@ def parse_override(text: str) -> tuple[list[str], Any]:
 
 
 def apply_override(values: dict[str, Any], text: str) -> None:
-    """Put `a.b=value` into nested `values`: that one key changes; a table given whole replaces a table."""
+    """Set one key of nested `values` from `a.b=value`; a whole table replaces a table."""
     (*sections, key), value = parse_override(text)
     for section in sections:
         inner = values.setdefault(section, {})
@@ -57,31 +48,56 @@ def apply_override(values: dict[str, Any], text: str) -> None:
     values[key] = value
 
 
+def merge(values: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    """Put `extra` over `values`, table by table."""
+    for key, value in extra.items():
+        if isinstance(value, Mapping) and isinstance(values.get(key), dict):
+            merge(values[key], value)
+        else:
+            values[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def flatten(values: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every value of nested tables with its dotted key."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{section}{key}.")
+        else:
+            yield section + key, value
+
+
 def build(cls: type[T], values: Mapping[str, Any], *, source: str, section: str = "") -> T:
-    """An instance of the dataclass `cls`, every given value checked against its field's type."""
+    """Build the dataclass `cls`; every value is checked against the type of its field."""
     hints = get_type_hints(cls)
     for key in values:
         if key not in hints:
-            raise ConfigError(f"{source}: there is no key {section + key!r}.{_guess(key, hints, section)}")
-    arguments = {key: _checked(hints[key], value, source, section + key) for key, value in values.items()}
+            guess = did_you_mean(key, hints, prefix=section)
+            raise ConfigError(f"{source}: there is no key {section + key!r}. {guess}")
+    arguments = {key: _check(hints[key], value, source, section + key) for key, value in values.items()}
     try:
         return cls(**arguments)
     except ValueError as error:
         raise ConfigError(f"{source}: {error}") from None
 
 
-def to_toml(config: object) -> str:
-    """The dataclass as TOML text that `load_config` reads back to an equal instance; None is left out."""
-    return "\n".join(_toml_lines(config, "")).strip() + "\n"
+def to_toml(config: object, *, without: Container[str] = ()) -> str:
+    """Write the dataclass as TOML text that `build` reads back to an equal instance.
+
+    Args:
+        without: dotted keys to leave out. Fields that are None are left out as well.
+    """
+    return "\n".join(_toml_lines(config, "", without)).strip() + "\n"
 
 
-def _toml_lines(config: object, section: str) -> list[str]:
+def _toml_lines(config: object, section: str, without: Container[str]) -> list[str]:
     plain, tables = [], []
     for field in dataclasses.fields(config):  # type: ignore[arg-type]
-        value = getattr(config, field.name)
+        value, key = getattr(config, field.name), section + field.name
         if dataclasses.is_dataclass(value):
-            tables += ["", f"[{section}{field.name}]", *_toml_lines(value, f"{section}{field.name}.")]
-        elif value is not None:
+            lines = _toml_lines(value, f"{key}.", without)
+            is_table_only = not lines or lines[0] == ""
+            tables += lines if is_table_only else ["", f"[{key}]", *lines]
+        elif value is not None and key not in without:
             plain.append(f"{field.name} = {_toml_value(value)}")
     return plain + tables
 
@@ -98,7 +114,7 @@ def _toml_value(value: Any) -> str:
     return "[" + ", ".join(_toml_value(item) for item in value) + "]"
 
 
-def _checked(hint: Any, value: Any, source: str, key: str) -> Any:
+def _check(hint: Any, value: Any, source: str, key: str) -> Any:
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if not isinstance(value, Mapping):
             raise ConfigError(f"{source}: {key} is a section, got {value!r}")
@@ -113,7 +129,7 @@ _REFUSED = object()
 
 
 def _convert(hint: Any, value: Any) -> Any:
-    """`value` as the type `hint`, or `_REFUSED`."""
+    """Convert `value` to the type `hint`, or return `_REFUSED`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         results = (_convert(option, value) for option in arguments)
@@ -152,19 +168,3 @@ def _describe(hint: Any) -> str:
         return " or ".join(_describe(option) for option in get_args(hint) if option is not type(None))
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     return names.get(hint, "a table of numbers")
-
-
-def _guess(key: str, known: Mapping[str, Any], section: str) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
-    if close:
-        return f" Did you mean {section + close[0]!r}?"
-    return f" Known keys: {', '.join(sorted(known))}."
-
-
-def merge(values: dict[str, Any], extra: Mapping[str, Any]) -> None:
-    """Put `extra` over `values`, table by table."""
-    for key, value in extra.items():
-        if isinstance(value, Mapping) and isinstance(values.get(key), dict):
-            merge(values[key], value)
-        else:
-            values[key] = dict(value) if isinstance(value, Mapping) else value

@@ -72,9 +72,7 @@ def one_of(choices: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def did_you_mean(
-    name: str, known: Iterable[str], *, prefix: str = "", otherwise: str | None = None
-) -> str:
+def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "", otherwise: str | None = None) -> str:
     """A sentence for a name that does not exist: the closest known name, or all of them.
 
     Args:

@@ -11,13 +11,13 @@ import torch
 from cycleback.applications import live
 from cycleback.errors import CheckpointError, VideoError
 from cycleback.models import Encoder
-from cycleback.recipe import EncoderSection, Recipe, build_encoder
+from cycleback.recipe import EncoderSettings, Recipe, build_encoder
 
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     torch.manual_seed(0)
-    section = EncoderSection(base="small", train_base="all")
+    section = EncoderSettings(base="small", train_base="all")
     return build_encoder(Recipe(encoder=section)).eval()
 
 
@@ -109,6 +109,6 @@ def test_a_file_that_is_no_stream_is_one_line(encoder: Encoder, tmp_path: Path) 
 
 
 def test_an_encoder_that_needs_the_whole_video_is_refused() -> None:
-    whole = build_encoder(Recipe(encoder=EncoderSection(base="small", embedder="pooled")))
+    whole = build_encoder(Recipe(encoder=EncoderSettings(base="small", embedder="pooled")))
     with pytest.raises(CheckpointError, match=r"cannot follow a stream\. Train one"):
         next(live.embed_live(whole, [np.zeros((112, 112, 3), np.uint8)]))

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from cycleback.training import read_log
 
-QUICK = ["optimizer.num_updates=4", "optimizer.batch_size=2", "encoder.fc_channels=[16]"]
+QUICK = ["optimizer.num_updates=4", "optimizer.batch_size=2", "encoder.mlp.fc_channels=[16]"]
 
 
 @pytest.fixture

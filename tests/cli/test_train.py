@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from safetensors.torch import load_file
 
-from cycleback.cli.train import backwards_note
+from cycleback.cli.train import describe_backwards
 from cycleback.training import read_log
 
 QUICK = [
@@ -38,10 +39,8 @@ def test_a_run_folder_holds_all_it_needs(run_folder: Path) -> None:
 def test_an_existing_run_is_not_overwritten(command, rendered: Path, run_folder: Path) -> None:
     result = command("train", rendered, "-o", run_folder)
     assert result.code == 2
-    assert (
-        result.err
-        == f"error: {run_folder} exists. Go on with it by --resume, or give another folder with -o.\n"
-    )
+    way_out = "Resume it with --resume, or choose another folder with -o."
+    assert result.err == f"error: {run_folder} exists. {way_out}\n"
 
 
 def test_a_mistyped_setting_is_refused_with_a_guess(command, rendered: Path, tmp_path: Path) -> None:
@@ -61,6 +60,13 @@ def test_a_finished_run_prints_where_it_is_and_what_to_do(command, rendered: Pat
     result = command("train", rendered, "-o", run_folder, "--resume")
     assert result.code == 0
     assert f": {run_folder}\nnext: cycleback embed {rendered} --run {run_folder}\n" in result.out
+
+
+@pytest.mark.parametrize("words", [["optimizer.num_updates=9"], ["--recipe", "fast"]])
+def test_resume_refuses_other_settings(command, rendered: Path, run_folder: Path, words: list[str]) -> None:
+    result = command("train", rendered, "-o", run_folder, "--resume", *words)
+    assert result.code == 2
+    assert f"and cannot take {' '.join(words)}. Remove it, or edit that file" in result.err
 
 
 def start(rendered: Path, folder: Path, *words: str) -> subprocess.Popen[bytes]:
@@ -102,9 +108,9 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     process = start(poses, folder, "--recipe", "poses", *QUICK[2:], "optimizer.num_updates=100000")
     wait_for_state(folder, process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=60) == 130
     out = (tmp_path / "out.txt").read_text()
-    assert "of 100000; all is saved in" in out
+    assert "of 100000; the run is saved in" in out
     assert "--resume" in out
     assert load_file(folder / "encoder.safetensors")
 
@@ -119,12 +125,12 @@ def test_selection_says_which_update_was_kept(command, rendered: Path, tmp_path:
 
 def test_videos_matched_backwards_are_told_at_the_end() -> None:
     forwards = [{"step": n, "loss": 1.0, "backwards": 0.5 if n < 10 else 0.0} for n in range(20)]
-    assert backwards_note(forwards) is None
+    assert describe_backwards(forwards) is None
     turned = [*forwards, *({"backwards": 0.5} for _ in range(10)), {"held_out_cycle_rate": 0.9}]
-    note = backwards_note(turned)
+    note = describe_backwards(turned)
     assert note is not None and "50% of the pairs of videos are matched backwards" in note
     assert "loss.weights.order=0.3" in note
-    assert backwards_note([]) is None
+    assert describe_backwards([]) is None
 
 
 def test_a_recipe_is_taken_by_name(command, rendered: Path, tmp_path: Path) -> None:
@@ -132,6 +138,6 @@ def test_a_recipe_is_taken_by_name(command, rendered: Path, tmp_path: Path) -> N
     assert result.code == 0
     assert 'base = "small"' in (tmp_path / "run" / "recipe.toml").read_text()
     assert (
-        "no recipe 'fsat'. Did you mean fast"
+        "no recipe 'fsat'. Did you mean 'fast'?"
         in command("train", rendered, "-o", tmp_path / "x", "--recipe", "fsat").err
     )

@@ -9,7 +9,14 @@ from cycleback.comparison.perturbed import Library, embed_indices, perturbed_set
 from cycleback.data import FrameCache, load_sequence, read_dataset
 from cycleback.evaluation.perturbations import perturb
 from cycleback.models import Encoder
-from cycleback.recipe import DataSection, EncoderSection, Recipe, build_encoder
+from cycleback.recipe import (
+    ConvSettings,
+    DataSettings,
+    EncoderSettings,
+    Recipe,
+    VectorSettings,
+    build_encoder,
+)
 from cycleback.video import read_frames
 
 INDICES = np.array([-1, -1, 3, 3, 7, 8, 20, 21, 22, -1, 30])
@@ -17,8 +24,9 @@ INDICES = np.array([-1, -1, 3, 3, 7, 8, 20, 21, 22, -1, 30])
 
 def small(train_base: str) -> Encoder:
     torch.manual_seed(0)
-    section = EncoderSection(base="small", train_base=train_base, conv_channels=(16,), fc_channels=(16,))
-    return build_encoder(Recipe(data=DataSection(frame_size=48), encoder=section)).eval()
+    conv = ConvSettings(conv_channels=(16,), fc_channels=(16,))
+    section = EncoderSettings(base="small", train_base=train_base, conv=conv)
+    return build_encoder(Recipe(data=DataSettings(frame_size=48), encoder=section)).eval()
 
 
 def embed_frames(encoder: Encoder, path: Path, indices: np.ndarray, length: int) -> np.ndarray:
@@ -45,7 +53,7 @@ def test_looked_up_features_equal_those_of_the_perturbed_frames(
 
 
 def test_sequences_move_their_vectors_and_then_take_velocities(poses: Path, frame_cache: Path) -> None:
-    section = EncoderSection(base="vector", train_base="all", in_features=4, embedder="mlp", velocity=True)
+    section = EncoderSettings(base="vector", embedder="mlp", vector=VectorSettings(in_features=4))
     encoder = build_encoder(Recipe(encoder=section)).eval()
     record = read_dataset(poses).records[0]
     vectors = load_sequence(record).features

@@ -15,7 +15,8 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, OutputExistsError, UserError
 from cycleback.evaluation import evaluate
 from cycleback.models import fingerprint
-from cycleback.runs import Watcher, embed_videos, load_encoder, saved_recipe, train
+from cycleback.progress import Progress
+from cycleback.runs import embed_videos, load_encoder, saved_recipe, train
 from cycleback.training import StepReport
 
 
@@ -92,9 +93,9 @@ def test_a_snapshot_is_the_encoder_after_that_many_updates(
             seen.append(fingerprint(load_encoder(tmp_path / "run")))
             raise Stop
 
-    recipe = saved_recipe(made.output / "runs" / "tcc")
+    recipe, progress = saved_recipe(made.output / "runs" / "tcc"), Progress(on_training=lambda *_: stop)
     with pytest.raises(Stop):
-        train(videos, tmp_path / "run", recipe=recipe, cache=frame_cache, watcher=Watcher(on_step=stop))
+        train(videos, tmp_path / "run", recipe=recipe, cache=frame_cache, progress=progress)
     assert seen == [fingerprint(kept[2])]
 
 

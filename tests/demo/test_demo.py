@@ -8,11 +8,11 @@ import pytest
 
 from cycleback.demo import DemoReport, Stages, run_demo
 from cycleback.errors import OutputExistsError, UserError
-from cycleback.recipe import DataSection, OptimizerSection, Recipe
+from cycleback.recipe import DataSettings, OptimizerSettings, Recipe
 from cycleback.video import probe
 
 KEYS = {"tau", "event_error_frames", "event_error_ms", "pce1", "pce3", "cycle_rate", "phase_accuracy"}
-QUICK = Recipe(data=DataSection(frame_size=64), optimizer=OptimizerSection(num_updates=3, batch_size=2))
+QUICK = Recipe(data=DataSettings(frame_size=64), optimizer=OptimizerSettings(num_updates=3, batch_size=2))
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,11 @@ import torch
 import cycleback
 from cycleback.errors import CheckpointError
 from cycleback.models import Encoder, save_encoder
-from cycleback.recipe import EncoderSection, Recipe, build_encoder, recipe_toml
-from cycleback.runs import PRETRAINED, find_run, load_encoder, published, published_models, run_split
+from cycleback.recipe import ConvSettings, EncoderSettings, Recipe, build_encoder, recipe_toml
+from cycleback.runs import PRETRAINED, find_run, folder, load_encoder, published_models, run_split
 
-TINY = Recipe(encoder=EncoderSection(base="small", conv_channels=(4,), fc_channels=(4,), embedding_size=3))
+CONV = ConvSettings(conv_channels=(4,), fc_channels=(4,), embedding_size=3)
+TINY = Recipe(encoder=EncoderSettings(base="small", conv=CONV))
 MakeModel = Callable[[Path], Encoder]
 
 
@@ -21,7 +22,7 @@ def make_model() -> MakeModel:
     def make(folder: Path) -> Encoder:
         torch.manual_seed(0)
         encoder = build_encoder(TINY).eval()
-        save_encoder(folder, encoder, vars(TINY.encoder), half=True)
+        save_encoder(folder, encoder, {}, half=True)
         (folder / "recipe.toml").write_text(recipe_toml(TINY))
         (folder / "videos.json").write_text('{"train": ["a", "b"], "held_out": ["c"]}')
         return encoder
@@ -32,7 +33,7 @@ def make_model() -> MakeModel:
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty place for models, in an empty working folder."""
-    monkeypatch.setattr(published, "FOLDERS", (tmp_path / "installed", tmp_path / "checkout"))
+    monkeypatch.setattr(folder, "FOLDERS", (tmp_path / "installed", tmp_path / "checkout"))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     return tmp_path / "installed"
@@ -51,7 +52,7 @@ def test_models_are_found_in_the_package_and_at_the_root_of_a_checkout(
 
 def test_the_places_are_those_of_this_checkout() -> None:
     root = Path(__file__).resolve().parents[2]
-    assert (root / "src" / "cycleback" / "published", root / "models") == published.FOLDERS
+    assert (root / "src" / "cycleback" / "published", root / "models") == folder.FOLDERS
 
 
 def test_a_run_folder_goes_before_a_model_of_the_same_name(models: Path, make_model: MakeModel) -> None:
@@ -84,22 +85,22 @@ def test_the_videos_of_a_model_are_known_by_its_name(models: Path, make_model: M
     assert run_split("golf") == {"train": ["a", "b"], "held_out": ["c"]}
 
 
-def test_a_typo_is_guessed_and_all_names_are_listed(models: Path, make_model: MakeModel) -> None:
+def test_a_typo_is_guessed(models: Path, make_model: MakeModel) -> None:
     make_model(models / "golf-lite")
     with pytest.raises(CheckpointError) as caught:
         cycleback.load_encoder("gulf-lite")
     assert str(caught.value) == (
         "no run in gulf-lite (looked for recipe.toml). Did you mean 'golf-lite'? "
-        "By name there are: golf-lite, pretrained. Train one: cycleback train VIDEOS -o gulf-lite"
+        "Train one: cycleback train VIDEOS -o gulf-lite"
     )
 
 
 def test_without_any_model_the_error_names_what_there_is(models: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"no run in runs/golf .*By name there are: pretrained\. Train"):
+    with pytest.raises(CheckpointError, match=r"no run in runs/golf .*Known: pretrained\. Train"):
         load_encoder("runs/golf")
     assert load_encoder(PRETRAINED).embedding_size > 100
 
 
 def test_the_pretrained_encoder_has_no_videos(models: Path) -> None:
-    with pytest.raises(CheckpointError, match="'pretrained' is no run, it learned from no videos"):
+    with pytest.raises(CheckpointError, match="'pretrained' has no training videos; pass a run folder"):
         run_split(PRETRAINED)

@@ -13,10 +13,15 @@ import pytest
 import cycleback
 from cycleback.models import fingerprint
 from cycleback.recipe import load_recipe
-from cycleback.runs import load_encoder, published, published_models
+from cycleback.runs import load_encoder, published_models
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = ["data.frame_size=64", "optimizer.num_updates=2", "optimizer.batch_size=2", "encoder.block=4"]
+QUICK = [
+    "data.frame_size=64",
+    "optimizer.num_updates=2",
+    "optimizer.batch_size=2",
+    "encoder.efficientnet_lite0.block=4",
+]
 
 
 def script(name: str) -> ModuleType:
@@ -74,7 +79,7 @@ def model(made: Path, tmp_path: Path) -> Path:
 def test_the_folder_is_a_model_found_by_its_name(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"README.md", "LICENSE", "encoder.safetensors", "recipe.toml", "results.json", "videos.json"}
     assert {path.name for path in model.iterdir()} == files and len(list(model.parent.iterdir())) == 1
-    monkeypatch.setattr(published, "FOLDERS", (model.parent,))
+    monkeypatch.setattr("cycleback.runs.folder.FOLDERS", (model.parent,))
     results = json.loads((model / "results.json").read_text())
     assert fingerprint(cycleback.load_encoder("tiny")) == results["encoder"]
 

@@ -96,4 +96,4 @@ def method_recipe(method: Method, *, recipe: str, overrides: Sequence[str], seed
         own.append(f"loss.weights={{ {', '.join(f'{loss} = 1.0' for loss in method.losses)} }}")
     if method.tcc_kind:
         own.append(f"loss.tcc.kind={method.tcc_kind}")
-    return load_recipe(recipe, [*overrides, *own])
+    return load_recipe(recipe, own, shared=overrides)

@@ -14,7 +14,7 @@ from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
 from cycleback.data.sources import record_digest
 from cycleback.errors import ConfigError, DataError, one_of
 from cycleback.evaluation.protocol import PROTOCOLS
-from cycleback.recipe import Recipe, recipe_toml
+from cycleback.recipe import Recipe, recipe_toml, require_used
 from cycleback.runs.folder import records_of_action
 
 TRAIN, HELD_OUT = "train", "val"
@@ -107,6 +107,7 @@ def make_plan(
     found = read_dataset(directory)
     name = recipe or ("poses" if all(record.kind == "sequence" for record in found) else "fast")
     recipes = {m.name: method_recipe(m, recipe=name, overrides=overrides, seed=seed) for m in wanted}
+    require_used(overrides, recipes.values())
     dataset = _split(found, recipes[wanted[-1].name], seed)
     kept = [m for m in wanted if not m.needs_labels or any(record.events for record in dataset.split(TRAIN))]
     _check_pairs(dataset.split(HELD_OUT))

@@ -18,12 +18,12 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import Report, evaluate, time_only_embeddings
 from cycleback.evaluation.perturbations import PERTURBATIONS
 from cycleback.models import Encoder, VectorBase
-from cycleback.recipe import EncoderSection, Recipe, build_encoder
-from cycleback.runs import Watcher, choose_device, embed_videos, load_encoder, train
+from cycleback.progress import Counter, Progress, ignore
+from cycleback.recipe import EncoderSettings, PooledSettings, Recipe, VectorSettings, build_encoder
+from cycleback.runs import choose_device, embed_videos, load_encoder, train
 from cycleback.training import StepReport
 from cycleback.training.videos import presentation_times, vectors
 
-Progress = Callable[[int, int], None]
 ROBUST_SCORES = ("event_error_frames", "event_error_frames_dtw", "tau")
 
 
@@ -37,8 +37,8 @@ class Stages:
     """
 
     on_method: Callable[[int, int, str], None] | None = None
-    on_frames: Progress | None = None
-    on_features: Progress | None = None
+    on_frames: Counter | None = None
+    on_features: Counter | None = None
     learning: Callable[[str, int], Callable[[StepReport], None]] | None = None
 
 
@@ -134,6 +134,7 @@ def _learned(method: Method, plan: Plan, place: Place, stages: Stages) -> tuple[
     begun = {"settings": plan.training_settings(method)}
     write_json(folder.training(name), begun)
     recipe, run = with_saves(plan.recipes[name]), folder.run(name)
+    is_begun = (run / "recipe.toml").is_file()
     total = recipe.optimizer.num_updates
     steps = snapshot_steps(total, recipe.run.save_every)
     tell = stages.learning(name, total) if stages.learning else None
@@ -146,13 +147,17 @@ def _learned(method: Method, plan: Plan, place: Place, stages: Stages) -> tuple[
     state = train(
         plan.dataset,
         run,
-        recipe=recipe,
-        resume=(run / "recipe.toml").is_file(),
+        recipe=None if is_begun else recipe,
+        resume=is_begun,
         device=place.device,
         cache=place.cache,
-        watcher=Watcher(stages.on_frames, stages.on_features, on_step),
+        progress=Progress(
+            on_frames=stages.on_frames or ignore,
+            on_features=stages.on_features or ignore,
+            on_training=lambda name, total: on_step,
+        ),
     )
-    if state.step < total and not state.stopped_early:
+    if state.is_interrupted:
         raise KeyboardInterrupt
     facts = {"finished": True, "updates": state.step, "seconds": round(state.seconds, 1)}
     write_json(folder.training(name), begun | facts)
@@ -169,15 +174,21 @@ def load_row_encoder(method: Method, plan: Plan, place: Place) -> Encoder | None
         return untrained_encoder(plan.recipes[method.name], plan)
     if plan.is_pictures:
         return load_encoder()
-    raw = EncoderSection(base="vector", velocity=False, embedder="pooled", grid=1, standardize=False)
+    raw = EncoderSettings(
+        base="vector",
+        embedder="pooled",
+        vector=VectorSettings(velocity=False),
+        pooled=PooledSettings(grid=1, standardize=False),
+    )
     return untrained_encoder(Recipe(encoder=raw), plan)
 
 
 def untrained_encoder(recipe: Recipe, plan: Plan) -> Encoder:
     """The encoder a run of this recipe begins with."""
-    if recipe.encoder.base == "vector" and not recipe.encoder.in_features:
-        section = dataclasses.replace(recipe.encoder, in_features=vectors(plan.train.records[0]).shape[1])
-        recipe = dataclasses.replace(recipe, encoder=section)
+    if recipe.encoder.base == "vector" and not recipe.encoder.vector.in_features:
+        width = vectors(plan.train.records[0]).shape[1]
+        vector = dataclasses.replace(recipe.encoder.vector, in_features=width)
+        recipe = dataclasses.replace(recipe, encoder=dataclasses.replace(recipe.encoder, vector=vector))
     torch.manual_seed(recipe.run.seed)
     encoder = build_encoder(recipe)
     if isinstance(encoder.base, VectorBase):

@@ -16,12 +16,12 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, UserError, require
 from cycleback.evaluation import Report, evaluate, time_only_embeddings
 from cycleback.models import Encoder
+from cycleback.progress import Counter, Progress
 from cycleback.recipe import Recipe, build_encoder, load_recipe
-from cycleback.runs import Watcher, embed_videos, load_encoder, run_split, train
+from cycleback.runs import embed_videos, load_encoder, run_split, train
 from cycleback.synth import write_dataset
 from cycleback.training import StepReport
 
-Progress = Callable[[int, int], None]
 CONTENTS = (
     *("videos", "run", "cache", "before_after.mp4", "similarity.png", "tsne.png"),
     *("report.html", "report.json"),
@@ -37,10 +37,10 @@ def _silent(done: int, total: int) -> None:
 class Stages:
     """Who is told how each stage goes."""
 
-    on_render: Progress = _silent
-    on_frames: Progress = _silent
-    on_features: Progress = _silent
-    on_report: Progress = _silent
+    on_render: Counter = _silent
+    on_frames: Counter = _silent
+    on_features: Counter = _silent
+    on_report: Counter = _silent
     learning: Callable[[int], Callable[[StepReport], None]] = lambda total: lambda report: None
 
 
@@ -83,8 +83,12 @@ def run_demo(
     recipe = dataclasses.replace(recipe, run=dataclasses.replace(recipe.run, seed=seed))
     write_dataset(out / "videos", videos=videos, seed=seed, level=level, progress=stages.on_render)
     dataset = _with_split(out / "videos", held_out=1 / 6)
-    watcher = Watcher(stages.on_frames, stages.on_features, stages.learning(recipe.optimizer.num_updates))
-    train(dataset, out / "run", recipe=recipe, cache=out / "cache", watcher=watcher)
+    progress = Progress(
+        on_frames=stages.on_frames,
+        on_features=stages.on_features,
+        on_training=lambda name, total: stages.learning(total),
+    )
+    train(dataset, out / "run", recipe=recipe, cache=out / "cache", progress=progress)
     sets = embed_rows(out, dataset, recipe, progress=stages.on_report)
     rows = {name: evaluate(seen, held_out, few_shot=False) for name, (seen, held_out) in sets.items()}
     report = DemoReport(time.monotonic() - started, loss_name(recipe), rows)
@@ -96,7 +100,7 @@ def run_demo(
 
 
 def embed_rows(
-    out: Path, dataset: Dataset, recipe: Recipe, *, progress: Progress = _silent
+    out: Path, dataset: Dataset, recipe: Recipe, *, progress: Counter = _silent
 ) -> dict[str, tuple[EmbeddingSet, EmbeddingSet]]:
     """Row name -> embeddings of the training videos and of the held-out ones."""
     torch.manual_seed(recipe.run.seed)

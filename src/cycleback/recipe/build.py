@@ -1,4 +1,4 @@
-"""From a recipe to objects: the only tables from names to classes."""
+"""Build the objects of a run from its recipe."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -21,29 +21,29 @@ from cycleback.losses import (
     TCNLoss,
 )
 from cycleback.models import Base, Encoder, build_base, build_embedder, freeze, rebuild_base
-from cycleback.recipe.sections import DataSection, EncoderSection, LossSection, OptimizerSection, Recipe
-from cycleback.training import BatchMaker
+from cycleback.recipe.sections import DataSettings, EncoderSettings, LossSettings, Recipe
+from cycleback.training import BatchMaker, OptimizerSettings
 
 # (settings, embedding size, number of phases) -> loss
-LOSSES: Mapping[str, Callable[[LossSection, int, int], Loss]] = {
-    "tcc": lambda section, size, phases: TCCLoss(**vars(section.tcc)),
-    "stochastic_tcc": lambda section, size, phases: StochasticTCCLoss(
-        TCCLoss(**vars(section.tcc)), **vars(section.stochastic)
+LOSSES: Mapping[str, Callable[[LossSettings, int, int], Loss]] = {
+    "tcc": lambda settings, size, phases: TCCLoss(**vars(settings.tcc)),
+    "stochastic_tcc": lambda settings, size, phases: StochasticTCCLoss(
+        TCCLoss(**vars(settings.tcc)), **vars(settings.stochastic)
     ),
-    "tcn": lambda section, size, phases: TCNLoss(
-        temperature=section.tcn.temperature, l2_weight=section.tcn.l2_weight
+    "tcn": lambda settings, size, phases: TCNLoss(
+        temperature=settings.tcn.temperature, l2_weight=settings.tcn.l2_weight
     ),
-    "order": lambda section, size, phases: OrderLoss(
-        temperature=section.tcc.temperature,
-        scaling=section.tcc.scaling,
-        similarity=section.tcc.similarity,
-        normalize=section.tcc.normalize,
+    "order": lambda settings, size, phases: OrderLoss(
+        temperature=settings.tcc.temperature,
+        scaling=settings.tcc.scaling,
+        similarity=settings.tcc.similarity,
+        normalize=settings.tcc.normalize,
     ),
-    "sal": lambda section, size, phases: SaLLoss(size, **vars(section.sal)),
-    "supervised": lambda section, size, phases: SupervisedLoss(size, phases, **vars(section.supervised)),
+    "sal": lambda settings, size, phases: SaLLoss(size, **vars(settings.sal)),
+    "supervised": lambda settings, size, phases: SupervisedLoss(size, phases, **vars(settings.supervised)),
 }
 
-SAMPLERS: Mapping[str, Callable[[DataSection], Callable[..., Tensor]]] = {
+SAMPLERS: Mapping[str, Callable[[DataSettings], Callable[..., Tensor]]] = {
     "random_sorted": lambda data: partial(sample_random, count=data.frames_per_video, allow_short=True),
     "segments": lambda data: partial(sample_segments, count=data.frames_per_video, allow_short=True),
     "strided": lambda data: partial(
@@ -51,100 +51,71 @@ SAMPLERS: Mapping[str, Callable[[DataSection], Callable[..., Tensor]]] = {
     ),
 }
 
-BASE_OPTIONS: Mapping[str, Callable[[EncoderSection], dict[str, Any]]] = {
-    "efficientnet_lite0": lambda section: {"block": section.block},
-    "resnet50": lambda section: {
-        "weights": section.weights or None,
-        "layer": section.layer,
-        "strides": section.strides or None,
-    },
-    "small": lambda section: {},
-    "vggm": lambda section: {},
-    "transformers": lambda section: {"model": section.model} if section.model else {},
-    "timm": lambda section: {
-        "model": section.model,
-        "stage": section.stage,
-        "weights": "pretrained" if section.weights == "imagenet" else section.weights or None,
-    },
-    "vector": lambda section: {"in_features": section.in_features, "velocity": section.velocity},
-}
-
-COMMON = ("embedding_size", "embedding_gain", "dropout", "norm_momentum", "normalize")
-EMBEDDER_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "conv": (
-        *("conv_channels", "fc_channels", "context_frames", "context_stride", "pooling"),
-        *("capacity", "batch_norm", *COMMON),
-    ),
-    "mlp": ("fc_channels", "context_frames", "context_stride", *COMMON),
-    "gru": ("conv_channels", "hidden_size", *COMMON),
-    "pooled": ("grid", "standardize"),
-}
-
 
 def build_encoder(recipe: Recipe, *, saved: Path | None = None) -> Encoder:
-    """The encoder before training (a pretrained base has its weights).
+    """Build the untrained encoder; a pretrained base has its weights.
 
     Args:
         recipe: its `encoder` and `data` sections are used.
-        saved: a run folder whose weights will be loaded, so that no pretrained file is looked for.
+        saved: a run folder whose weights will be loaded, so no pretrained file is needed.
     """
-    section = recipe.encoder
-    options = BASE_OPTIONS[section.base](section)
+    settings = recipe.encoder
+    options = settings.options(settings.base)
     if saved is None:
-        base = build_base(section.base, **options)
+        base = build_base(settings.base, **options)
     else:
-        base = rebuild_base(section.base, saved, **options)
+        base = rebuild_base(settings.base, saved, **options)
     size = (recipe.data.frame_size, recipe.data.frame_size)
-    embedder = build_embedder(section.embedder, base.channels, **_embedder_options(section, base, size))
+    embedder = build_embedder(settings.embedder, base.channels, **_embedder_options(settings, base, size))
     encoder = Encoder(base, embedder, frame_size=size, fit=recipe.data.fit)
-    freeze(encoder, section.train_base, statistics=section.statistics, train_from=section.train_from)
+    freeze(encoder, settings.train_base, statistics=settings.statistics, train_from=settings.train_from)
     return encoder
 
 
-def _embedder_options(section: EncoderSection, base: Base, size: tuple[int, int]) -> dict[str, Any]:
-    options = {name: getattr(section, name) for name in EMBEDDER_OPTIONS[section.embedder]}
-    if section.embedder == "conv":
-        options["reduce_channels"] = section.reduce_channels or None
-        if section.pooling == "flatten":
+def _embedder_options(settings: EncoderSettings, base: Base, size: tuple[int, int]) -> dict[str, Any]:
+    options = settings.options(settings.embedder)
+    if settings.embedder == "conv":
+        options["reduce_channels"] = settings.conv.reduce_channels or None
+        if settings.conv.pooling == "flatten":
             options["grid"] = base.grid_size(*size)
     return options
 
 
 def build_loss(recipe: Recipe, *, embedding_size: int | None = None, num_phases: int = 0) -> CombinedLoss:
-    """The weighted sum of the losses with a positive weight.
+    """Build the weighted sum of the losses with a positive weight.
 
     Args:
         recipe: its `loss` section is used.
-        embedding_size: of the encoder; default: what the recipe says.
+        embedding_size: of the encoder; the default is the recipe's.
         num_phases: of all actions together, for the supervised loss.
     """
-    size = embedding_size or recipe.encoder.embedding_size
+    size = embedding_size or recipe.encoder.options(recipe.encoder.embedder)["embedding_size"]
     weights = {name: weight for name, weight in recipe.loss.weights.items() if weight > 0}
     losses = {name: LOSSES[name](recipe.loss, size, num_phases) for name in weights}
     return CombinedLoss({name: (losses[name], weight) for name, weight in weights.items()})
 
 
 def build_optimizer(recipe: Recipe, *modules: nn.Module) -> torch.optim.Optimizer:
-    """The optimizer of all that trains; weight decay is coupled, as in the paper, but for AdamW."""
-    section = recipe.optimizer
-    groups = _groups(section, modules)
+    """Build the optimizer; weight decay is coupled, as in the paper, except for AdamW."""
+    settings = recipe.optimizer
+    groups = _groups(settings, modules)
     is_on_gpu = all(p.is_cuda for group in groups for p in group["params"])
-    options: dict[str, Any] = {"weight_decay": section.weight_decay}
-    if section.name == "sgd":
-        return torch.optim.SGD(groups, momentum=section.momentum, **options)
-    kind = torch.optim.AdamW if section.name == "adamw" else torch.optim.Adam
+    options: dict[str, Any] = {"weight_decay": settings.weight_decay}
+    if settings.name == "sgd":
+        return torch.optim.SGD(groups, momentum=settings.momentum, **options)
+    kind = torch.optim.AdamW if settings.name == "adamw" else torch.optim.Adam
     return kind(groups, fused=is_on_gpu, **options)
 
 
-def _groups(section: OptimizerSection, modules: Sequence[nn.Module]) -> list[dict[str, Any]]:
-    """What trains, in one group or, where the base has a learning rate of its own, in two."""
+def _groups(settings: OptimizerSettings, modules: Sequence[nn.Module]) -> list[dict[str, Any]]:
+    """Return the trained weights in one group, or in two if the base has a learning rate of its own."""
     bases = [module.base for module in modules if isinstance(module, Encoder)]
-    slow = {id(p) for base in bases for p in base.parameters()} if section.base_factor != 1 else set()
+    slow = {id(p) for base in bases for p in base.parameters()} if settings.base_factor != 1 else set()
     trained = [p for module in modules for p in module.parameters() if p.requires_grad]
-    rate = section.learning_rate
+    rate = settings.learning_rate
     groups = [
         {"params": [p for p in trained if id(p) not in slow], "lr": rate},
-        {"params": [p for p in trained if id(p) in slow], "lr": rate * section.base_factor},
+        {"params": [p for p in trained if id(p) in slow], "lr": rate * settings.base_factor},
     ]
     return [group for group in groups if group["params"]]
 
@@ -157,10 +128,10 @@ def build_batches(
     encoder: Encoder,
     phases: Sequence[Tensor] | None = None,
 ) -> BatchMaker:
-    """Batches of one action, drawn as the recipe says; `phases` (N,) a video for the supervised loss."""
+    """Build the batches, each of one action; `phases` (N,) per video are for the supervised loss."""
     sample = SAMPLERS[recipe.data.sampler](recipe.data)
-    _warn_of_short_videos([len(video) for video in videos], recipe.data.frames_per_video)
-    wants_positives = recipe.loss.weights.get("tcn", 0.0) > 0
+    _warn_about_short_videos([len(video) for video in videos], recipe.data.frames_per_video)
+    wants_positives = recipe.loss.is_used("tcn")
     return BatchMaker(
         videos,
         actions,
@@ -175,7 +146,7 @@ def build_batches(
     )
 
 
-def _warn_of_short_videos(lengths: Sequence[int], frames_per_video: int) -> None:
+def _warn_about_short_videos(lengths: Sequence[int], frames_per_video: int) -> None:
     short = [length for length in lengths if length < frames_per_video]
     if short:
         warnings.warn(

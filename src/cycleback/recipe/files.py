@@ -1,77 +1,186 @@
-"""Recipes on disk: the ones that come with the package, by name, and the user's own, by path.
+"""Recipes on disk: those of the package, by name, and the user's own, by path.
 
-A recipe may begin with `extends = "NAME"`: what it does not say is then as in that recipe.
+A recipe may start with `extends = "NAME"` and then holds only what differs from that recipe.
 """
 
-import difflib
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cycleback.config import apply_override, build, merge, read_toml, to_toml
-from cycleback.errors import ConfigError
-from cycleback.recipe.sections import LossSection, Recipe
+from cycleback.config import apply_override, build, flatten, merge, read_toml, to_toml
+from cycleback.errors import ConfigError, did_you_mean
+from cycleback.models import BASES, EMBEDDERS
+from cycleback.recipe.sections import LossSettings, Recipe, default_settings, look_up, unused_settings
 
 RECIPE_FILE = "recipe.toml"
 FOLDER = Path(str(files("cycleback"))) / "recipes"
+RENAMED = {"run.record": "run.cuda_graph"}
+
+WEIGHTS = {
+    "tcc": "tcc = 1.0",
+    "tcn": "tcn = 1.0",
+    "sal": "sal = 1.0",
+    "supervised": "supervised = 1.0",
+    "stochastic-tcc": "stochastic_tcc = 1.0",
+    "tcc-sal": "tcc = 0.5, sal = 0.5",
+    "tcc-sal-25": "tcc = 0.25, sal = 0.75",  # the paper searched over 25, 50 and 75 % (section 5.1)
+    "tcc-sal-75": "tcc = 0.75, sal = 0.25",
+    "tcc-tcn": "tcc = 0.5, tcn = 0.5",
+    "tcc-tcn-25": "tcc = 0.25, tcn = 0.75",
+    "tcc-tcn-75": "tcc = 0.75, tcn = 0.25",
+    "tcc-sal-tcn": "tcc = 0.33, sal = 0.33, tcn = 0.34",
+}
+SINGLE = ("tcc", "tcn", "sal", "supervised")
+COMBINED = ("tcc-sal", "tcc-sal-25", "tcc-sal-75", "tcc-tcn", "tcc-tcn-25", "tcc-tcn-75")
+LOSS_ROWS = {
+    "pouring-finetuned": (*SINGLE, *COMBINED),
+    "pouring-scratch": SINGLE,
+    "penn-action-finetuned": (*SINGLE, *COMBINED),
+    "penn-action-scratch": SINGLE,
+    "reference": (*SINGLE, "stochastic-tcc", "tcc-sal-tcn"),
+}
+DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
+    # The second context frame is 9 frames back at 30 fps, or 15 at 20 fps (appendix of the paper).
+    "pouring-finetuned": ("paper", ("encoder.conv.context_stride=9",)),
+    "pouring-scratch": ("paper", ("encoder.base=vggm", "encoder.conv.context_stride=9")),
+    "penn-action-finetuned": ("paper", ("encoder.conv.context_stride=15",)),
+    "penn-action-scratch": ("paper", ("encoder.base=vggm", "encoder.conv.context_stride=15")),
+    **{
+        f"{parent}-{row}": (parent, (f"loss.weights={{ {WEIGHTS[row]} }}",))
+        for parent, rows in LOSS_ROWS.items()
+        for row in rows
+    },
+    **{  # the ablation of section 5.2
+        f"pouring-ablation-{kind}": ("pouring-finetuned-tcc", (f"loss.tcc.kind={kind}",))
+        for kind in ("mse", "classification", "regression")
+    },
+}
+"""Recipes that differ from another in a few settings: name -> (parent recipe, overrides)."""
 
 
 def recipe_names() -> list[str]:
-    """The recipes that come with the package."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    """List the recipes of the package."""
+    return sorted([*DERIVED, *(path.stem for path in FOLDER.glob("*.toml"))])
 
 
-def load_recipe(source: Path | str | None = None, overrides: Sequence[str] = ()) -> Recipe:
-    """Defaults < recipe < overrides such as `optimizer.num_updates=2000`.
+def load_recipe(
+    source: Path | str | None = None, overrides: Sequence[str] = (), *, shared: Sequence[str] = ()
+) -> Recipe:
+    """Resolve a recipe: defaults < `extends` < recipe < overrides.
+
+    A setting without effect is refused if the user's file or an override gives it. It is dropped if it comes
+    from a recipe of the package, from an extended recipe or from `shared`, or if an override disabled it.
 
     Args:
         source: a name of `recipe_names()`, the path of a TOML file, or None for the defaults.
-        overrides: `section.key=value`, the value in TOML.
+        overrides: settings as `section.key=value`, such as `optimizer.num_updates=2000`; values are TOML.
+        shared: overrides for several recipes at once, of which some may have no use for them.
     """
-    values = _read(find_recipe(source)) if source is not None else {}
+    own, values = _read(source) if source is not None else ({}, {})
+    leftovers = unused_settings(lambda key: _value_of(values, key))  # before overrides change it
+    given = {key for key, _ in flatten(own) if key in leftovers}
+    given |= {key for text in overrides for key, _ in flatten(_as_table(text))}
     loss = values.setdefault("loss", {})
     if isinstance(loss, dict):
-        loss.setdefault("weights", dict(LossSection().weights))  # so that an override can change one of them
-    for override in overrides:
+        loss.setdefault("weights", dict(LossSettings().weights))  # so that an override can change one of them
+    for override in (*shared, *overrides):
         apply_override(values, override)
-    return build(Recipe, values, source=str(source) if source is not None else "overrides")
+    name = "overrides" if source is None else str(source)
+    _refuse_old_keys(values, name)
+    for key, reason in unused_settings(lambda key: _value_of(values, key)).items():
+        if key in given:
+            raise ConfigError(f"{name}: {reason}")
+        _remove(values, key)
+    return build(Recipe, values, source=name)
 
 
-def find_recipe(source: Path | str) -> Path:
-    """The file of a recipe given by name or by path."""
-    path = Path(source)
-    if path.suffix == ".toml" or path.is_file():
-        return path
-    named = FOLDER / f"{source}.toml"
-    if named.is_file():
-        return named
-    close = difflib.get_close_matches(str(source), recipe_names(), n=3)
-    hint = f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(recipe_names())}."
-    raise ConfigError(f"no recipe {str(source)!r}. {hint} A file of your own must end in .toml.")
+def require_used(overrides: Iterable[str], recipes: Iterable[Recipe]) -> None:
+    """Refuse an override that has no effect in any of the recipes that share it."""
+    unused = [unused_settings(lambda key, recipe=recipe: look_up(recipe, key)) for recipe in recipes]  # type: ignore[misc]
+    for override in overrides:
+        for key, _ in flatten(_as_table(override)):
+            if unused and all(key in reasons for reasons in unused):
+                raise ConfigError(f"overrides: {unused[0][key]}")
 
 
 def recipe_toml(recipe: Recipe) -> str:
-    """The resolved recipe as text for the run folder."""
-    return to_toml(recipe)
+    """Write the resolved recipe as text for the run folder: every setting that has an effect."""
+    return to_toml(recipe, without=unused_settings(lambda key: look_up(recipe, key)))
 
 
-def _read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The file over the recipes it extends."""
+def _read(source: Path | str, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a recipe: what the user's own file says, and all values with those it extends."""
+    path = Path(source)
+    if path.suffix != ".toml" and not path.is_file():
+        return {}, _read_packaged(str(source))
     if path in seen:
         raise ConfigError(f"{path} extends itself: {' -> '.join(item.name for item in (*seen, path))}")
-    values = read_toml(path)
-    parent = values.pop("extends", None)
+    own = read_toml(path)
+    parent = own.pop("extends", None)
     if parent is None:
+        return copy.deepcopy(own), own
+    inherited = _read(path.parent / parent if parent.endswith(".toml") else parent, (*seen, path))[1]
+    return own, _extend(inherited, own)
+
+
+def _read_packaged(name: str) -> dict[str, Any]:
+    if name in DERIVED:
+        parent, overrides = DERIVED[name]
+        values = _read_packaged(parent)
+        for override in overrides:
+            apply_override(values, override)
         return values
-    merged = _read(find_recipe(_beside(path, parent)), (*seen, path))
-    weights = values.get("loss", {}).get("weights")
-    if isinstance(weights, Mapping) and isinstance(merged.get("loss"), dict):
-        merged["loss"].pop("weights", None)  # another loss replaces the parent's, it is not added to it
-    merge(merged, values)
-    return merged
+    path = FOLDER / f"{name}.toml"
+    if not path.is_file():
+        guess = did_you_mean(name, recipe_names())
+        raise ConfigError(f"no recipe {name!r}. {guess} The name of your own file must end in .toml.")
+    own = read_toml(path)
+    parent = own.pop("extends", None)
+    return own if parent is None else _extend(_read_packaged(parent), own)
 
 
-def _beside(path: Path, parent: str) -> Path | str:
-    """A parent named by a path is looked for beside the file that names it."""
-    return path.parent / parent if parent.endswith(".toml") else parent
+def _extend(inherited: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    weights = own.get("loss", {}).get("weights")
+    if isinstance(weights, Mapping) and isinstance(inherited.get("loss"), dict):
+        inherited["loss"].pop("weights", None)  # losses replace those of the parent; they are not added
+    merge(inherited, own)
+    return inherited
+
+
+def _as_table(override: str) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    apply_override(table, override)
+    return table
+
+
+def _value_of(values: Mapping[str, Any], key: str) -> Any:
+    """Return a value of nested tables by its dotted key, or the default of that setting."""
+    inner: Any = values
+    for name in key.split("."):
+        if not isinstance(inner, Mapping) or name not in inner:
+            return default_settings()[key]
+        inner = inner[name]
+    return inner
+
+
+def _remove(values: dict[str, Any], key: str) -> None:
+    *sections, name = key.split(".")
+    inner: Any = values
+    for section in sections:
+        inner = inner.get(section, {}) if isinstance(inner, dict) else {}
+    if isinstance(inner, dict):
+        inner.pop(name, None)
+
+
+def _refuse_old_keys(values: Mapping[str, Any], source: str) -> None:
+    """Say the new name of a setting that earlier versions had under another name."""
+    known = default_settings()
+    parts = [str(_value_of(values, key)) for key in ("encoder.base", "encoder.embedder")]
+    for key, _ in flatten(values):
+        section, _, name = key.rpartition(".")
+        moved = [f"{section}.{part}.{name}" for part in (*parts, *BASES, *EMBEDDERS)]
+        moved = [RENAMED.get(key, ""), *(moved if section == "encoder" and key not in known else [])]
+        if new := next((item for item in moved if item in known), None):
+            raise ConfigError(f"{source}: {key} is now {new}")

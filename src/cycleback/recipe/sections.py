@@ -1,26 +1,42 @@
-"""Every setting of a run, as `recipe.toml` holds it. Nothing below the recipe reads these classes."""
+"""Every setting of a run, section by section, and the rules for which settings have an effect.
 
-from collections.abc import Mapping
+`[encoder.NAME]` holds the keyword arguments of the base or embedder NAME, `[loss.NAME]` those of a loss. A
+setting that does nothing with the others is refused, so a typo or a leftover cannot pass unnoticed.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from functools import cache
+from typing import Any, Literal, get_args, get_type_hints
 
 from cycleback.data import AugmentSettings
+from cycleback.errors import one_of
+from cycleback.models import BASES, EMBEDDERS
+from cycleback.training.settings import OptimizerSettings, RunSettings
 
 LossName = Literal["tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
 
 
 @dataclass(frozen=True)
-class DataSection:
-    """Which frames of which videos."""
+class DataSettings:
+    """Which frames of which videos.
+
+    Attributes:
+        action: train on this action only; "" trains on all, with one action per batch.
+        held_out: share of the videos kept out of training.
+        stride: frames between two sampled frames, of sampler "strided".
+        context_scale: range of the factor on the context stride, drawn once per clip.
+    """
 
     frame_size: int = 112
-    action: str = ""  # train on this action alone; "": on all, a batch always of one action
+    action: str = ""
     fit: Literal["stretch", "crop"] = "stretch"
     held_out: float = 0.2
     sampler: Literal["random_sorted", "segments", "strided"] = "random_sorted"
     frames_per_video: int = 20
     stride: int = 16
-    context_scale: tuple[float, float] = (1.0, 1.0)  # factor on the context stride, drawn a clip
+    context_scale: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
         low, high = self.context_scale
@@ -31,44 +47,136 @@ class DataSection:
 
 
 @dataclass(frozen=True)
-class EncoderSection:
-    """Base network and embedder; the defaults are small enough for two CPU cores."""
+class EfficientNetLite0Settings:
+    """`block` is the last block kept."""
 
-    base: Literal["efficientnet_lite0", "resnet50", "vggm", "small", "transformers", "timm", "vector"] = (
-        "efficientnet_lite0"
-    )
-    train_base: Literal["frozen", "bn", "all"] = "frozen"
-    statistics: Literal["batch", "fixed"] = "batch"  # of BatchNorm in the base while it trains
-    train_from: str = ""  # the first part of the base that trains, such as "network.layer2"; "": all of it
-    block: int = 10  # of efficientnet_lite0: the last one kept
-    weights: str = "imagenet"  # of resnet50 and timm: a name, a file, or "" for random first values
-    layer: str = "layer3[2]"  # of resnet50: the paper's Conv4c
-    strides: Literal["", "v1", "torchvision"] = ""  # of resnet50, for weights that do not say
-    model: str = ""  # of transformers and timm: name on the hub or folder
-    stage: int = -1  # of timm
-    in_features: int = 0  # of vector: numbers of a frame; 0: as many as the data have
-    velocity: bool = True  # of vector: append the difference to the previous frame
-    embedder: Literal["conv", "mlp", "gru", "pooled"] = "conv"
-    reduce_channels: int = 32  # of conv: a 1x1 convolution in front; 0: none
+    block: int = 10
+
+
+@dataclass(frozen=True)
+class ResNet50Settings:
+    """The default layer is the paper's Conv4c. Weights are a name, a file, or "" for random values."""
+
+    weights: str = "imagenet"
+    layer: str = "layer3[2]"
+    strides: Literal["", "v1", "torchvision"] = ""  # for weights that do not say
+
+
+@dataclass(frozen=True)
+class TimmSettings:
+    """A model of timm, by its name. Weights are "pretrained", a file, or "" for random values."""
+
+    model: str = ""
+    stage: int = -1
+    weights: str = "pretrained"
+
+
+@dataclass(frozen=True)
+class TransformersSettings:
+    """A vision model of transformers: its name on the hub, or a folder."""
+
+    model: str = "facebook/dinov2-small"
+
+
+@dataclass(frozen=True)
+class VectorSettings:
+    """Poses or other vectors instead of images; `in_features` 0 takes the size of the data."""
+
+    in_features: int = 0
+    velocity: bool = True  # append the difference to the previous frame
+
+
+@dataclass(frozen=True)
+class ConvSettings:
+    """The paper's embedder; the defaults are small enough for two CPU cores."""
+
+    reduce_channels: int = 32  # of a 1x1 convolution in front; 0: none
     conv_channels: tuple[int, ...] = (64, 64)
     fc_channels: tuple[int, ...] = (128,)
     embedding_size: int = 32
-    embedding_gain: float = 1.0  # on the first weights of the embedding; below 1, a quicker start
-    capacity: float = 1.0  # of conv: factor on all channels
+    embedding_gain: float = 1.0  # on the first weights of the embedding; below 1 starts faster
+    capacity: float = 1.0  # factor on all channels
     batch_norm: bool = True
     norm_momentum: float = 0.1
     dropout: float = 0.1
     pooling: Literal["max", "avg", "flatten"] = "max"
     normalize: bool = False
-    hidden_size: int = 128  # of gru
     context_frames: int = 2
     context_stride: int = 5
-    grid: int = 3  # of pooled
-    standardize: bool = True  # of pooled
 
 
 @dataclass(frozen=True)
-class TCCSection:
+class MLPSettings:
+    """Fully connected layers on the frame and its context."""
+
+    fc_channels: tuple[int, ...] = (128,)
+    embedding_size: int = 32
+    embedding_gain: float = 1.0
+    norm_momentum: float = 0.1
+    dropout: float = 0.1
+    normalize: bool = False
+    context_frames: int = 2
+    context_stride: int = 5
+
+
+@dataclass(frozen=True)
+class GRUSettings:
+    """Convolutions on each frame and a recurrent network over all frames so far."""
+
+    conv_channels: tuple[int, ...] = (64, 64)
+    hidden_size: int = 128
+    embedding_size: int = 32
+    embedding_gain: float = 1.0
+    norm_momentum: float = 0.1
+    dropout: float = 0.1
+    normalize: bool = False
+
+
+@dataclass(frozen=True)
+class PooledSettings:
+    """Features averaged over a grid of cells; nothing is trained."""
+
+    grid: int = 3
+    standardize: bool = True
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """Base network and embedder, each with a section for its own settings.
+
+    Attributes:
+        statistics: which statistics BatchNorm of the base uses while it trains.
+        train_from: the first part of the base that trains, such as "network.layer2"; "" trains all of it.
+    """
+
+    base: str = "efficientnet_lite0"
+    embedder: str = "conv"
+    train_base: Literal["frozen", "bn", "all"] = "frozen"
+    statistics: Literal["batch", "fixed"] = "batch"
+    train_from: str = ""
+    efficientnet_lite0: EfficientNetLite0Settings = field(default_factory=EfficientNetLite0Settings)
+    resnet50: ResNet50Settings = field(default_factory=ResNet50Settings)
+    timm: TimmSettings = field(default_factory=TimmSettings)
+    transformers: TransformersSettings = field(default_factory=TransformersSettings)
+    vector: VectorSettings = field(default_factory=VectorSettings)
+    conv: ConvSettings = field(default_factory=ConvSettings)
+    mlp: MLPSettings = field(default_factory=MLPSettings)
+    gru: GRUSettings = field(default_factory=GRUSettings)
+    pooled: PooledSettings = field(default_factory=PooledSettings)
+
+    def __post_init__(self) -> None:
+        for key, value, known in (("base", self.base, BASES), ("embedder", self.embedder, EMBEDDERS)):
+            if value not in known:
+                raise ValueError(f"encoder.{key} must be {one_of(map(repr, known))}, got {value!r}")
+
+    def options(self, name: str) -> dict[str, Any]:
+        """Return the settings of a base or embedder as its keyword arguments; "" stands for None."""
+        settings = vars(getattr(self, name)) if hasattr(self, name) else {}
+        return {key: None if value == "" else value for key, value in settings.items()}
+
+
+@dataclass(frozen=True)
+class TCCSettings:
     """Temporal cycle-consistency, paper section 3."""
 
     kind: Literal["regression", "classification", "mse", "huber"] = "regression"
@@ -84,7 +192,15 @@ class TCCSection:
 
 
 @dataclass(frozen=True)
-class TCNSection:
+class StochasticSettings:
+    """Cycles sampled at random instead of all pairs; the other settings are those of `tcc`."""
+
+    cycle_length: int = 2
+    fraction: float = 1.0  # cycles per frame of the batch
+
+
+@dataclass(frozen=True)
+class TCNSettings:
     """Single-view time-contrastive loss with positives a few frames away."""
 
     positive_window: int = 3  # frames; the paper has 5, too far where a phase takes a few frames
@@ -93,15 +209,7 @@ class TCNSection:
 
 
 @dataclass(frozen=True)
-class StochasticSection:
-    """Cycles sampled at random instead of all pairs; the rest of the loss as in `tcc`."""
-
-    cycle_length: int = 2
-    fraction: float = 1.0  # cycles a frame of the batch
-
-
-@dataclass(frozen=True)
-class SaLSection:
+class SaLSettings:
     """Shuffle and Learn: are three frames in order?"""
 
     triplets_per_video: int = 8
@@ -110,117 +218,172 @@ class SaLSection:
 
 
 @dataclass(frozen=True)
-class SupervisedSection:
-    """Phase labels, where the data set has them."""
+class SupervisedSettings:
+    """Phase labels, for data sets that have them."""
 
     label_smoothing: float = 0.0
     dropout: float = 0.0
 
 
 @dataclass(frozen=True)
-class LossSection:
-    """A weighted sum, and the settings of its parts."""
+class LossSettings:
+    """A weighted sum of losses, and the settings of each."""
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"tcc": 1.0, "tcn": 1.0})
-    tcc: TCCSection = field(default_factory=TCCSection)
-    stochastic: StochasticSection = field(default_factory=StochasticSection)
-    tcn: TCNSection = field(default_factory=TCNSection)
-    sal: SaLSection = field(default_factory=SaLSection)
-    supervised: SupervisedSection = field(default_factory=SupervisedSection)
+    tcc: TCCSettings = field(default_factory=TCCSettings)
+    stochastic: StochasticSettings = field(default_factory=StochasticSettings)
+    tcn: TCNSettings = field(default_factory=TCNSettings)
+    sal: SaLSettings = field(default_factory=SaLSettings)
+    supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.weights) - set(get_args(LossName)))
-        if unknown:
-            raise ValueError(
-                f"loss.weights has no loss {unknown[0]!r}; known: {', '.join(get_args(LossName))}"
-            )
-        if negative := [name for name, weight in self.weights.items() if weight < 0]:
-            weight = self.weights[negative[0]]
-            raise ValueError(f"loss.weights.{negative[0]} must not be negative, got {weight:g}")
+        known = get_args(LossName)
+        for name, weight in self.weights.items():
+            if name not in known:
+                raise ValueError(f"loss.weights has no loss {name!r}; known: {', '.join(known)}")
+            if weight < 0:
+                raise ValueError(f"loss.weights.{name} must not be negative, got {weight:g}")
         if not any(weight > 0 for weight in self.weights.values()):
             raise ValueError(f"loss.weights must have a positive weight, got {dict(self.weights)}")
 
-
-@dataclass(frozen=True)
-class OptimizerSection:
-    """How the weights move; the paper has Adam with a fixed rate and coupled weight decay."""
-
-    name: Literal["adam", "adamw", "sgd"] = "adam"
-    num_updates: int = 1000
-    batch_size: int = 4  # videos; with several processes, of all of them together
-    accumulate: int = 1  # batches an update
-    learning_rate: float = 3e-3
-    base_factor: float = 1.0  # on the learning rate of the base: below 1, what it knows lasts
-    weight_decay: float = 1e-5
-    momentum: float = 0.9  # of sgd
-    clip_norm: float = 10.0  # 0: never
-    schedule: Literal["constant", "cosine", "step"] = "cosine"
-    warmup_updates: int = 20
-    step_updates: tuple[int, ...] = (5000, 10000)  # of schedule "step": where the rate falls
-    step_factor: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.num_updates < 1:
-            raise ValueError(f"optimizer.num_updates must be at least 1, got {self.num_updates}")
-        if not self.base_factor > 0:
-            raise ValueError(
-                f"optimizer.base_factor must be above 0, got {self.base_factor:g}; "
-                "to keep the base as it is, set encoder.train_base='frozen'"
-            )
-        if self.accumulate < 1:
-            raise ValueError(f"optimizer.accumulate must be at least 1, got {self.accumulate}")
-        if self.batch_size < 2:
-            raise ValueError(
-                f"optimizer.batch_size must be at least 2 (cycles need two videos), got {self.batch_size}"
-            )
-
-
-@dataclass(frozen=True)
-class RunSection:
-    """Seed, rhythm and arithmetic."""
-
-    seed: int = 0
-    start_from: str = ""  # a run folder or name whose encoder to begin with; "": from the first weights
-    save_every: int = 100
-    log_every: int = 10
-    precision: Literal["float32", "bfloat16"] = "float32"  # of the network; losses are always float32
-    channels_last: bool = False
-    compile: bool = False
-    deterministic: bool = False
-    record: bool = True  # on a GPU, replay each update as one CUDA graph
-    ema_decay: float = 0.0  # 0: keep the weights themselves
-    select_every: int = 0  # updates between looks at the held-out cycle-consistency; 0: keep the last weights
-    patience: int = 0  # looks without progress before stopping; 0: never
-    tensorboard: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.ema_decay < 1:
-            raise ValueError(f"run.ema_decay must be at least 0 and below 1, got {self.ema_decay}")
-        if self.patience > 0 and self.select_every == 0:
-            raise ValueError(f"run.patience={self.patience} counts looks: set run.select_every as well")
+    def is_used(self, *names: str) -> bool:
+        """Whether one of these losses has a positive weight."""
+        return any(self.weights.get(name, 0.0) > 0 for name in names)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All of a run but the videos."""
+    """All settings of a run except the videos."""
 
-    data: DataSection = field(default_factory=DataSection)
-    encoder: EncoderSection = field(default_factory=EncoderSection)
-    loss: LossSection = field(default_factory=LossSection)
+    data: DataSettings = field(default_factory=DataSettings)
+    encoder: EncoderSettings = field(default_factory=EncoderSettings)
+    loss: LossSettings = field(default_factory=LossSettings)
     augment: AugmentSettings = field(default_factory=AugmentSettings)
-    optimizer: OptimizerSection = field(default_factory=OptimizerSection)
-    run: RunSection = field(default_factory=RunSection)
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    run: RunSettings = field(default_factory=RunSettings)
 
     def __post_init__(self) -> None:
         length, videos = self.loss.stochastic.cycle_length, self.optimizer.batch_size
-        if self.loss.weights.get("stochastic_tcc", 0) > 0 and length > videos:
+        if self.loss.is_used("stochastic_tcc") and length > videos:
             raise ValueError(
-                f"loss.stochastic.cycle_length {length} needs {length} videos a batch, got {videos}"
+                f"loss.stochastic.cycle_length {length} needs {length} videos per batch, got {videos}"
             )
-        if self.loss.weights.get("sal", 0) > 0 and self.data.frames_per_video < 5:
+        if self.loss.is_used("sal") and self.data.frames_per_video < 5:
             raise ValueError(f"loss sal needs data.frames_per_video >= 5, got {self.data.frames_per_video}")
+        for key, reason in unused_settings(lambda key: look_up(self, key)).items():
+            if look_up(self, key) != default_settings()[key]:
+                raise ValueError(reason)
 
-    @property
-    def caches_features(self) -> bool:
-        """With a frozen base its feature maps are computed once and only the embedder trains."""
-        return self.encoder.train_base == "frozen" and self.encoder.base != "vector"
+
+@dataclass(frozen=True)
+class Requirement:
+    """Settings that have an effect only with certain values of another setting.
+
+    Attributes:
+        keys: a setting or a section of settings, such as "encoder.resnet50".
+        control: the setting that decides.
+        is_met: whether the settings have an effect with this value of `control`.
+        advice: the value of `control` to recommend.
+    """
+
+    keys: tuple[str, ...]
+    control: str
+    is_met: Callable[[Any], bool]
+    advice: str = ""
+
+    def describe(self, key: str, value: Any) -> str:
+        """Say why a setting has no effect and what to do."""
+        shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        way_out = f", or set {self.advice}" if self.advice else ""
+        return f"{key} does nothing with {self.control} = {shown}. Remove it{way_out}."
+
+
+def _only_with(keys: str, control: str, *values: Any) -> Requirement:
+    shown = str(values[0]).lower() if isinstance(values[0], bool) else repr(values[0])
+    return Requirement(tuple(keys.split()), control, lambda value: value in values, f"{control}={shown}")
+
+
+def _not_with(keys: str, control: str, refused: str, advice: str = "") -> Requirement:
+    return Requirement(tuple(keys.split()), control, lambda value: value != refused, advice)
+
+
+def _with_loss(keys: str, *names: str) -> Requirement:
+    def is_met(weights: Any) -> bool:
+        if not isinstance(weights, Mapping):
+            return True  # refused later, for its type
+        return any(isinstance(w := weights.get(name), int | float) and w > 0 for name in names)
+
+    return Requirement(tuple(keys.split()), "loss.weights", is_met, f"loss.weights.{names[0]}=1.0")
+
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    *(_only_with(f"encoder.{name}", "encoder.base", name) for name in BASES),
+    *(_only_with(f"encoder.{name}", "encoder.embedder", name) for name in EMBEDDERS),
+    _not_with(
+        "encoder.train_base encoder.statistics encoder.train_from optimizer.base_factor "
+        "augment data.frame_size data.fit",
+        *("encoder.base", "vector"),
+    ),
+    _not_with(
+        "encoder.statistics encoder.train_from optimizer.base_factor augment",
+        *("encoder.train_base", "frozen", "encoder.train_base='all'"),
+    ),
+    _only_with("data.context_scale", "encoder.embedder", "conv", "mlp"),
+    _only_with("data.stride", "data.sampler", "strided"),
+    _only_with("augment.flip augment.brightness augment.contrast augment.hue", "augment.enabled", True),
+    _only_with("augment.saturation augment.crop augment.noise", "augment.enabled", True),
+    _with_loss("loss.tcc", "tcc", "stochastic_tcc", "order"),
+    _with_loss(
+        "loss.tcc.kind loss.tcc.index loss.tcc.variance_weight loss.tcc.variance_term "
+        "loss.tcc.huber_delta loss.tcc.label_smoothing",
+        *("tcc", "stochastic_tcc"),
+    ),
+    _only_with("loss.tcc.variance_weight loss.tcc.variance_term", "loss.tcc.kind", "regression"),
+    _only_with("loss.tcc.huber_delta", "loss.tcc.kind", "huber"),
+    _only_with("loss.tcc.label_smoothing", "loss.tcc.kind", "classification"),
+    _only_with("loss.tcc.index", "loss.tcc.kind", "regression", "mse", "huber"),
+    _with_loss("loss.stochastic", "stochastic_tcc"),
+    *(_with_loss(f"loss.{name}", name) for name in ("tcn", "sal", "supervised")),
+    _only_with("optimizer.momentum", "optimizer.name", "sgd"),
+    _only_with("optimizer.step_updates optimizer.step_factor", "optimizer.schedule", "step"),
+)
+
+
+def unused_settings(value_of: Callable[[str], Any]) -> dict[str, str]:
+    """Return the dotted keys of all settings without effect, each with a sentence that says why.
+
+    Args:
+        value_of: the value of a setting by its dotted key, such as "encoder.base".
+    """
+    unused: dict[str, str] = {}
+    for requirement in REQUIREMENTS:
+        value = value_of(requirement.control)
+        if requirement.is_met(value):
+            continue
+        for key in default_settings():
+            if any(key == under or key.startswith(f"{under}.") for under in requirement.keys):
+                unused.setdefault(key, requirement.describe(key, value))
+    return unused
+
+
+def look_up(settings: object, key: str) -> Any:
+    """Return a setting by its dotted key."""
+    for name in key.split("."):
+        settings = getattr(settings, name)
+    return settings
+
+
+@cache
+def default_settings() -> dict[str, Any]:
+    """Return the dotted key of every setting with its default value."""
+    return dict(_defaults(Recipe, ""))
+
+
+def _defaults(cls: type, section: str) -> Iterator[tuple[str, Any]]:
+    hints = get_type_hints(cls)
+    for item in dataclasses.fields(cls):
+        if dataclasses.is_dataclass(hints[item.name]):
+            yield from _defaults(hints[item.name], f"{section}{item.name}.")
+        else:
+            factory = item.default_factory
+            yield section + item.name, item.default if factory is dataclasses.MISSING else factory()

@@ -1,25 +1,137 @@
-"""What is in a run folder, and how one begins."""
+"""A run folder on disk: its recipe, its videos, its encoder. Models of the package are run folders, too.
+
+A published model is a run folder without the files that only training needs, plus a card that says what it
+was trained on, how good it is and what it may be used for.
+"""
 
 import dataclasses
 import json
-import os
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 
-from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
-from cycleback.errors import CheckpointError, DataError, OutputExistsError
-from cycleback.recipe import RECIPE_FILE, Recipe, load_recipe, recipe_toml
-from cycleback.runs.published import find_run
-from cycleback.training.failures import saving
+import torch
+
+from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
+from cycleback.data.selection import select_records
+from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings.embed import embed_records
+from cycleback.embeddings.features import FeatureCache
+from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
+from cycleback.files import write_json, write_text
+from cycleback.models import Encoder, Precision, load_weights
+from cycleback.progress import Counter
+from cycleback.recipe import RECIPE_FILE, EncoderSettings, Recipe, build_encoder, load_recipe, recipe_toml
 from cycleback.training.held_out import held_out_records
 from cycleback.training.tensorboard import require_tensorboard
 from cycleback.training.videos import vectors
 
 VIDEOS_FILE = "videos.json"
+CARD_FILE = "README.md"
+PRETRAINED = "pretrained"
+"""The encoder that needs no training: ImageNet features, averaged over a grid of cells."""
+
+_PACKAGE = Path(str(files("cycleback")))
+FOLDERS = (_PACKAGE / "published", _PACKAGE.parents[1] / "models")
+"""Folders of the published models: in an installed package, and at the root of a checkout."""
+
+
+def published_models() -> dict[str, Path]:
+    """List the models of the package: name -> folder."""
+    recipes = [path for folder in reversed(FOLDERS) for path in sorted(folder.glob(f"*/{RECIPE_FILE}"))]
+    return {path.parent.name: path.parent for path in recipes}
+
+
+def find_run(source: Path | str) -> Path:
+    """Return the run folder at a path, or the folder of the published model with this name.
+
+    An existing path that is not a run is returned as it is; reading it then says which file is missing.
+    """
+    path, models = Path(source), published_models()
+    if (path / RECIPE_FILE).is_file():
+        return path
+    if str(source) in models:
+        return models[str(source)]
+    if path.exists():
+        return path
+    if str(source) == PRETRAINED:
+        raise CheckpointError(f"{PRETRAINED!r} has no training videos; pass a run folder")
+    known = [*models, PRETRAINED]
+    guess = did_you_mean(str(source), known)
+    advice = f"Train one: cycleback train VIDEOS -o {source}"
+    raise CheckpointError(f"no run in {source} (looked for {RECIPE_FILE}). {guess} {advice}")
+
+
+def load_encoder(source: Path | str = PRETRAINED) -> Encoder:
+    """Load the encoder of a run.
+
+    Args:
+        source: a run folder; the name of a published model, such as `"golf-lite"`; or `"pretrained"`, which
+            works without any training.
+    """
+    if str(source) == PRETRAINED:
+        return build_encoder(Recipe(encoder=EncoderSettings(embedder="pooled"))).eval()
+    folder = find_run(source)
+    encoder = build_encoder(saved_recipe(folder), saved=folder)
+    load_weights(folder, encoder)
+    return encoder.eval()
+
+
+def embed_videos(
+    encoder: Encoder | Path | str,
+    videos: Dataset | Path | str | Sequence[Path | str],
+    *,
+    device: torch.device | str | None = None,
+    cache: Path | None = None,
+    precision: Precision | None = None,
+    progress: Counter | None = None,
+) -> EmbeddingSet:
+    """Embed every frame of a folder of videos, or of the named files.
+
+    Args:
+        encoder: an Encoder, or the argument of `load_encoder`: a run folder or a name.
+        videos: a data set, its folder, or paths of videos.
+        cache: folder of decoded frames (default: the user's cache folder).
+        precision: "float32", or "bfloat16": about 1 % off, much faster on a GPU, and the default there.
+        progress: called with (frames done, frames in total as far as known).
+    """
+    encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
+    records, event_names = select_records(videos)
+    frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
+    encoder = encoder.to(choose_device(device))
+    features = None
+    if encoder.train_base == "frozen" and encoder.input_kind == "images":
+        features = FeatureCache(frames, encoder.base, device=encoder.device)
+    return embed_records(
+        encoder,
+        records,
+        frames=frames,
+        features=features,
+        event_names=event_names,
+        precision=precision,
+        progress=progress,
+    )
+
+
+def choose_device(device: torch.device | str | None = None) -> torch.device:
+    """Return the named device, or by default a GPU if there is one."""
+    if device is not None:
+        return torch.device(device)
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def saved_recipe(folder: Path) -> Recipe:
+    """Load the recipe of a run."""
+    if not (folder / RECIPE_FILE).is_file():
+        raise CheckpointError(
+            f"no run in {folder} (looked for {RECIPE_FILE}). Train one: cycleback train VIDEOS -o {folder}"
+        )
+    return load_recipe(folder / RECIPE_FILE)
 
 
 def run_split(folder: Path | str) -> dict[str, list[str]]:
-    """Names of the videos a run trained on and held out: `{"train": [...], "held_out": [...]}`."""
+    """Read the names of a run's videos: `{"train": [...], "held_out": [...]}`."""
     path = find_run(folder) / VIDEOS_FILE
     try:
         split: dict[str, list[str]] = json.loads(path.read_text("utf-8"))
@@ -28,88 +140,8 @@ def run_split(folder: Path | str) -> dict[str, list[str]]:
     return split
 
 
-def open_run(output: Path, recipe: Recipe, *, dataset: Dataset, resume: bool) -> Recipe:
-    """Make the folder with its recipe and its split, or take the recipe of the one that is there."""
-    if resume:
-        recipe = saved_recipe(output)
-        if not (output / VIDEOS_FILE).exists():  # killed while it began
-            _write(output / VIDEOS_FILE, json.dumps(_split(recipe, dataset), indent=1))
-        return recipe
-    if output.exists() and any(output.iterdir()):
-        raise OutputExistsError(
-            f"{output} exists. Go on with it by --resume, or give another folder with -o."
-        )
-    if recipe.run.tensorboard:
-        require_tensorboard()
-    if recipe.run.start_from:
-        find_run(recipe.run.start_from)  # or nothing is begun
-    recipe, split = _complete(recipe, dataset), _split(recipe, dataset)
-    if recipe.run.select_every:
-        held_out_records(list(dataset.subset(split["held_out"]).records))
-    with saving(output):
-        output.mkdir(parents=True, exist_ok=True)
-        _write(output / RECIPE_FILE, recipe_toml(recipe))
-        _write(output / VIDEOS_FILE, json.dumps(split, indent=1))
-    return recipe
-
-
-def abandon_run(output: Path) -> None:
-    """Take back what `open_run` made, of a run that cannot begin."""
-    for name in (RECIPE_FILE, VIDEOS_FILE):
-        (output / name).unlink(missing_ok=True)
-    with suppress(OSError):
-        output.rmdir()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, "utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _complete(recipe: Recipe, dataset: Dataset) -> Recipe:
-    """The recipe with what it leaves to the data: how many numbers a frame of a sequence has."""
-    if recipe.encoder.base != "vector" or recipe.encoder.in_features:
-        return recipe
-    width = vectors(dataset.records[0]).shape[1]
-    return dataclasses.replace(recipe, encoder=dataclasses.replace(recipe.encoder, in_features=width))
-
-
-def _split(recipe: Recipe, dataset: Dataset) -> dict[str, list[str]]:
-    """Names of the videos to learn from and to hold out; fixed when the run begins and kept with it."""
-    records = records_of_action(dataset, recipe.data.action)
-    if not dataset.given_split:
-        records = split_dataset(records, recipe.data.held_out, recipe.run.seed)
-    return {
-        "train": [record.name for record in records if record.split == "train"],
-        "held_out": [record.name for record in records if record.split == "val"],
-    }
-
-
-def records_of_action(dataset: Dataset, action: str) -> tuple[VideoRecord, ...]:
-    """The videos of an action; all of them for ""."""
-    records = tuple(record for record in dataset if action in ("", record.action))
-    if not records:
-        known = ", ".join(name for name in dataset.actions if name) or "none"
-        raise DataError(f"{dataset.root} has no video of data.action {action!r} (actions: {known})")
-    return records
-
-
-def saved_recipe(folder: Path) -> Recipe:
-    """The recipe a run was made with."""
-    if not (folder / RECIPE_FILE).is_file():
-        raise CheckpointError(
-            f"no run in {folder} (looked for {RECIPE_FILE}). Train one: cycleback train VIDEOS -o {folder}"
-        )
-    return load_recipe(folder / RECIPE_FILE)
-
-
 def run_records(output: Path, dataset: Dataset, part: str) -> list[VideoRecord]:
-    """The videos that a run trains on, or holds out."""
+    """Return the videos that a run trains on, or holds out."""
     wanted = run_split(output)[part]
     missing = sorted(set(wanted) - set(dataset.names))
     if missing:
@@ -120,7 +152,7 @@ def run_records(output: Path, dataset: Dataset, part: str) -> list[VideoRecord]:
 
 
 def select_part(directory: Path | str, run: Path | str, part: str) -> Dataset | Path:
-    """The whole folder, or the part of it that a run trained on or held out."""
+    """Return the whole folder, or the videos in it that a run trained on or held out."""
     if part == "all":
         return Path(directory)
     if part not in ("train", "held_out"):
@@ -130,3 +162,71 @@ def select_part(directory: Path | str, run: Path | str, part: str) -> Dataset | 
     if not here:
         raise DataError(f"{directory} has none of the {len(names)} {part} videos of {run}")
     return dataset.subset(here)
+
+
+def records_of_action(dataset: Dataset, action: str) -> tuple[VideoRecord, ...]:
+    """Return the videos of an action; "" returns all videos."""
+    records = tuple(record for record in dataset if action in ("", record.action))
+    if not records:
+        known = ", ".join(name for name in dataset.actions if name) or "none"
+        raise DataError(f"{dataset.root} has no video of data.action {action!r} (actions: {known})")
+    return records
+
+
+def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
+    """Make a run folder with its recipe and split; return the recipe completed from the data."""
+    if output.exists() and any(output.iterdir()):
+        raise OutputExistsError(
+            f"{output} exists. Resume it with --resume, or choose another folder with -o."
+        )
+    if recipe.run.tensorboard:
+        require_tensorboard()
+    if recipe.run.start_from:
+        find_run(recipe.run.start_from)
+    recipe, split = _complete(recipe, dataset), _split(recipe, dataset)
+    if recipe.run.select_every:
+        held_out_records(list(dataset.subset(split["held_out"]).records))
+    try:
+        write_text(output / RECIPE_FILE, recipe_toml(recipe), overwrite=True)
+        write_json(output / VIDEOS_FILE, split, overwrite=True)
+    except UserError:
+        remove_run(output)
+        raise
+    return recipe
+
+
+def open_run(output: Path, dataset: Dataset) -> Recipe:
+    """Return the recipe of an existing run; write its split if it was killed before that."""
+    recipe = saved_recipe(output)
+    if not (output / VIDEOS_FILE).exists():
+        write_json(output / VIDEOS_FILE, _split(recipe, dataset))
+    return recipe
+
+
+def remove_run(output: Path) -> None:
+    """Remove the files of `create_run`, for a run that cannot start."""
+    for name in (RECIPE_FILE, VIDEOS_FILE):
+        (output / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        output.rmdir()
+
+
+def _complete(recipe: Recipe, dataset: Dataset) -> Recipe:
+    """Fill in the vector size of sequences from the data."""
+    encoder = recipe.encoder
+    if encoder.base != "vector" or encoder.vector.in_features:
+        return recipe
+    width = vectors(dataset.records[0]).shape[1]
+    vector = dataclasses.replace(encoder.vector, in_features=width)
+    return dataclasses.replace(recipe, encoder=dataclasses.replace(encoder, vector=vector))
+
+
+def _split(recipe: Recipe, dataset: Dataset) -> dict[str, list[str]]:
+    """Choose the videos to train on and to hold out; the choice is kept with the run."""
+    records = records_of_action(dataset, recipe.data.action)
+    if not dataset.given_split:
+        records = split_dataset(records, recipe.data.held_out, recipe.run.seed)
+    return {
+        "train": [record.name for record in records if record.split == "train"],
+        "held_out": [record.name for record in records if record.split == "val"],
+    }

@@ -1,6 +1,7 @@
-"""`train`: from a folder of videos to a run folder."""
+"""Train an encoder on a folder of videos into a run folder."""
 
 import dataclasses
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,14 +9,20 @@ from pathlib import Path
 import torch
 
 from cycleback.data import Dataset, FrameCache, read_dataset
-from cycleback.errors import UserError
+from cycleback.errors import ConfigError, UserError
 from cycleback.losses import CombinedLoss
 from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
-from cycleback.progress import Counter
-from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer
-from cycleback.runs.encode import choose_device
-from cycleback.runs.folder import abandon_run, open_run, run_records
-from cycleback.runs.published import find_run
+from cycleback.progress import Progress
+from cycleback.recipe import (
+    RECIPE_FILE,
+    Recipe,
+    build_batches,
+    build_encoder,
+    build_loss,
+    build_optimizer,
+    recipe_toml,
+)
+from cycleback.runs.folder import choose_device, create_run, find_run, open_run, remove_run, run_records
 from cycleback.training import (
     Arithmetic,
     BatchMaker,
@@ -32,15 +39,6 @@ from cycleback.training.phases import label_phases
 from cycleback.training.videos import load_videos, presentation_times, vectors
 
 
-@dataclass(frozen=True)
-class Watcher:
-    """What a caller wants to hear of while a run is made; each is optional."""
-
-    on_frames: Counter | None = None
-    on_features: Counter | None = None
-    on_step: Callable[[StepReport], None] | None = None
-
-
 def train(
     dataset: Dataset | Path | str,
     output: Path | str,
@@ -49,37 +47,43 @@ def train(
     resume: bool = False,
     device: torch.device | str | None = None,
     cache: Path | None = None,
-    watcher: Watcher | None = None,
+    progress: Progress | None = None,
 ) -> TrainState:
-    """Learn an encoder from a folder of videos, into a run folder; under torchrun, with several processes.
+    """Train an encoder on a folder of videos into a run folder; under torchrun, with several processes.
 
     Args:
-        dataset: a folder, or what `read_dataset` made of one. Only the supervised loss sees labels.
+        dataset: a folder, or the result of `read_dataset`. Only the supervised loss uses labels.
         output: the run folder; must not exist unless `resume`.
-        recipe: all settings; with `resume`, the run folder's own recipe is used.
-        cache: where decoded frames and feature maps are kept (default: the user's cache folder).
+        recipe: all settings (default: `Recipe()`). A resumed run keeps its own, so `resume` refuses one.
+        cache: folder of decoded frames and feature maps (default: the user's cache folder).
+        progress: callbacks; only the first process calls them.
     """
-    watcher, output = watcher or Watcher(), Path(output)
+    output = Path(output)
+    if resume and recipe is not None:
+        raise ConfigError(f"a resumed run keeps the settings in {output / RECIPE_FILE}: pass no recipe")
     with joined_processes(choose_device(device)) as processes:
-        watcher = watcher if processes.is_first else Watcher()
-        with processes.first_alone():  # it makes the folder and decodes; the others then find all there
+        progress = progress if progress is not None and processes.is_first else Progress()
+        with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
-            is_there = resume or not processes.is_first
-            recipe = open_run(output, recipe or Recipe(), dataset=dataset, resume=is_there)
+            is_new = processes.is_first and not resume
+            recipe = create_run(output, recipe or Recipe(), dataset) if is_new else open_run(output, dataset)
             try:
-                job = _prepare(output, recipe, dataset, cache=cache, watcher=watcher, device=processes.device)
+                job = _prepare(
+                    output, recipe, dataset, cache=cache, progress=progress, device=processes.device
+                )
             except UserError:
-                if not is_there:
-                    abandon_run(output)
+                if is_new:
+                    remove_run(output)
                 raise
-        state = _learn(output, recipe, job, processes=processes, on_step=watcher.on_step)
+        on_step = progress.on_training(output.name, recipe.optimizer.num_updates)
+        state = _learn(output, recipe, job, processes=processes, on_step=on_step)
         del job
     return state
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What there is to learn from, and what learns."""
+    """The parts of a training."""
 
     encoder: Encoder
     loss: CombinedLoss
@@ -94,7 +98,7 @@ def _prepare(
     dataset: Dataset,
     *,
     cache: Path | None,
-    watcher: Watcher,
+    progress: Progress,
     device: torch.device,
 ) -> _Job:
     """Build the encoder and the loss, and bring the videos into the form it trains on."""
@@ -112,11 +116,11 @@ def _prepare(
         records,
         frames=frames,
         device=device,
-        on_frames=watcher.on_frames,
-        on_features=watcher.on_features,
+        on_frames=progress.on_frames,
+        on_features=progress.on_features,
     )
     labels = None
-    if recipe.loss.weights.get("supervised", 0) > 0:
+    if recipe.loss.is_used("supervised"):
         times = {record.name: presentation_times(record, frames) for record in records}
         labels = label_phases(records, times, batch_size=recipe.optimizer.batch_size)
     torch.manual_seed(mixed_seed(recipe.run.seed, 1))  # first weights of the loss: whatever came before
@@ -149,7 +153,7 @@ def _learn(
     job: _Job,
     *,
     processes: Processes,
-    on_step: Callable[[StepReport], None] | None,
+    on_step: Callable[[StepReport], None],
 ) -> TrainState:
     settings, rhythm, encoder = recipe.optimizer, recipe.run, job.encoder
     trainer = Trainer(
@@ -169,7 +173,7 @@ def _learn(
         step_factor=settings.step_factor,
         ema_decay=rhythm.ema_decay,
         arithmetic=Arithmetic(
-            rhythm.precision, rhythm.channels_last, rhythm.compile, rhythm.deterministic, rhythm.record
+            rhythm.precision, rhythm.channels_last, rhythm.compile, rhythm.deterministic, rhythm.cuda_graph
         ),
         device=processes.device,
         processes=processes,
@@ -181,5 +185,5 @@ def _learn(
         selector=job.selector,
         tensorboard=rhythm.tensorboard,
         on_step=on_step,
-        on_save=lambda step: save_encoder(output, encoder, vars(recipe.encoder)),
+        on_save=lambda step: save_encoder(output, encoder, tomllib.loads(recipe_toml(recipe))["encoder"]),
     )

@@ -7,6 +7,7 @@ from cycleback.training.log import read_log
 from cycleback.training.precision import Arithmetic
 from cycleback.training.report import StepReport
 from cycleback.training.selection import SELECTED_FILE, Selected, Selector
+from cycleback.training.settings import OptimizerSettings, RunSettings
 from cycleback.training.state import STATE_FILE, TrainState
 from cycleback.training.trainer import Trainer
 
@@ -17,7 +18,9 @@ __all__ = [
     "Batch",
     "BatchMaker",
     "IndexSampler",
+    "OptimizerSettings",
     "Processes",
+    "RunSettings",
     "Selected",
     "Selector",
     "StepReport",

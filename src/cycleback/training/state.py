@@ -40,12 +40,14 @@ class TrainState:
         seconds: time it took, over all sittings.
         selected: the weights kept for what they do on held-out videos; None: the last are kept.
         stopped_early: whether it ended because `selected` had not changed for so long.
+        is_interrupted: whether it ended because of Ctrl-C or a request to terminate; the state is saved.
     """
 
     step: int
     seconds: float
     selected: Selected | None = None
     stopped_early: bool = False
+    is_interrupted: bool = False
 
 
 def save_state(folder: Path, state: TrainState, parts: Mapping[str, Resumable]) -> None:

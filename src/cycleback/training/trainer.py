@@ -132,7 +132,10 @@ class Trainer:
                     is_done = selector.is_done(state.selected)
                 if is_saved or is_stopped:
                     self._save(folder, state, on_save=on_save)
-        return dataclasses.replace(state, stopped_early=is_done and state.step < self.num_updates)
+        is_unfinished = state.step < self.num_updates
+        return dataclasses.replace(
+            state, stopped_early=is_done and is_unfinished, is_interrupted=is_stopped and is_unfinished
+        )
 
     def update(self, step: int) -> StepReport:
         """One optimizer update; all that is random in it is a function of (seed, step)."""

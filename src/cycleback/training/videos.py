@@ -3,7 +3,7 @@
 Shapes: N frames of a video, H W pixels, V numbers of a vector, F feature channels, h w grid.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -14,10 +14,7 @@ from cycleback.data import FrameCache, VideoRecord, load_sequence
 from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import DataError
 from cycleback.models import Encoder
-from cycleback.progress import ignore
-
-Progress = Callable[[int, int], None]
-"""Called with (frames done, frames in all)."""
+from cycleback.progress import Counter, ignore
 
 
 def load_videos(
@@ -26,8 +23,8 @@ def load_videos(
     *,
     frames: FrameCache,
     device: torch.device,
-    on_frames: Progress | None = None,
-    on_features: Progress | None = None,
+    on_frames: Counter = ignore,
+    on_features: Counter = ignore,
 ) -> list[Tensor]:
     """Each video whole, on `device`.
 
@@ -37,7 +34,7 @@ def load_videos(
     if encoder.input_kind == "vectors":
         return [encoder.base.prepare(vectors(record)).to(device) for record in records]
     _require_pictures(records)
-    frames.fill(records, progress=on_frames or ignore)
+    frames.fill(records, progress=on_frames)
     if encoder.train_base == "frozen":
         return _load_features(encoder, records, frames=frames, device=device, on_features=on_features)
     return frames.load_tensors(records, device=device)
@@ -67,7 +64,7 @@ def _load_features(
     *,
     frames: FrameCache,
     device: torch.device,
-    on_features: Progress | None,
+    on_features: Counter,
 ) -> list[Tensor]:
     features = FeatureCache(frames, encoder.base, device=device)
     total, done, videos = sum(frames.load(record).num_frames for record in records), 0, []
@@ -75,8 +72,7 @@ def _load_features(
     def count(frames_done: int) -> None:
         nonlocal done
         done += frames_done
-        if on_features is not None:
-            on_features(done, total)
+        on_features(done, total)
 
     for record in records:
         videos.append(torch.from_numpy(np.array(features.load(record, on_frames=count))).to(device))

@@ -1,0 +1,111 @@
+"""How a run trains: the `[optimizer]` and `[run]` sections of a recipe."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Precision = Literal["float32", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class OptimizerSettings:
+    """How the weights are updated. The paper uses Adam, a fixed learning rate and coupled weight decay.
+
+    Attributes:
+        batch_size: videos per batch, over all processes together.
+        accumulate: batches per update; their losses are averaged.
+        base_factor: factor on the learning rate of the base. Below 1, pretrained features change slowly.
+        momentum: of sgd.
+        clip_norm: largest allowed norm of the gradient; 0 never clips.
+        warmup_updates: updates over which the learning rate rises linearly.
+        step_updates: updates at which schedule "step" multiplies the learning rate by `step_factor`.
+    """
+
+    name: Literal["adam", "adamw", "sgd"] = "adam"
+    num_updates: int = 1000
+    batch_size: int = 4
+    accumulate: int = 1
+    learning_rate: float = 3e-3
+    base_factor: float = 1.0
+    weight_decay: float = 1e-5
+    momentum: float = 0.9
+    clip_norm: float = 10.0
+    schedule: Literal["constant", "cosine", "step"] = "cosine"
+    warmup_updates: int = 20
+    step_updates: tuple[int, ...] = (5000, 10000)
+    step_factor: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.num_updates < 1:
+            raise ValueError(f"optimizer.num_updates must be at least 1, got {self.num_updates}")
+        if not self.base_factor > 0:
+            raise ValueError(
+                f"optimizer.base_factor must be above 0, got {self.base_factor:g}; "
+                "to keep the base as it is, set encoder.train_base='frozen'"
+            )
+        if self.accumulate < 1:
+            raise ValueError(f"optimizer.accumulate must be at least 1, got {self.accumulate}")
+        if self.batch_size < 2:
+            raise ValueError(
+                f"optimizer.batch_size must be at least 2 (cycles need two videos), got {self.batch_size}"
+            )
+
+    def learning_rate_factor(self, step: int) -> float:
+        """Return the factor on the learning rate at update `step` (0-based).
+
+        Every schedule starts with a linear rise. Then "constant" stays at 1, "cosine" falls to 0 at
+        `num_updates`, and "step" falls at each of `step_updates`.
+        """
+        if step < self.warmup_updates:
+            return (step + 1) / (self.warmup_updates + 1)
+        if self.schedule == "constant":
+            return 1.0
+        if self.schedule == "step":
+            return float(self.step_factor ** sum(step >= boundary for boundary in self.step_updates))
+        done = (step - self.warmup_updates) / max(1, self.num_updates - self.warmup_updates)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Seed, intervals and arithmetic of a run.
+
+    Attributes:
+        start_from: a run folder or model name whose encoder to start from; "" starts from new weights.
+        save_every: updates between saves.
+        log_every: updates between log lines.
+        precision: of the network's forward pass. Weights, gradients and losses stay in float32.
+        channels_last: memory layout (H, W, channels) in the base, for faster convolutions on GPUs.
+        compile: use torch.compile on the forward pass; the first update then takes a minute.
+        deterministic: use only operations that give the same bits each time, and refuse others.
+        cuda_graph: on a GPU, replay forward and backward as one CUDA graph where that is possible.
+        ema_decay: decay of the running average of the weights, which is then what is saved; 0: no average.
+        select_every: updates between evaluations of the held-out videos; 0 keeps the last weights.
+        patience: held-out evaluations without progress before training stops; 0 never stops early.
+        tensorboard: also write the log for TensorBoard.
+    """
+
+    seed: int = 0
+    start_from: str = ""
+    save_every: int = 100
+    log_every: int = 10
+    precision: Precision = "float32"
+    channels_last: bool = False
+    compile: bool = False
+    deterministic: bool = False
+    cuda_graph: bool = True
+    ema_decay: float = 0.0
+    select_every: int = 0
+    patience: int = 0
+    tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ema_decay < 1:
+            raise ValueError(f"run.ema_decay must be at least 0 and below 1, got {self.ema_decay}")
+        if self.select_every < 0 or self.patience < 0:
+            values = f"{self.select_every} and {self.patience}"
+            raise ValueError(f"run.select_every and run.patience must not be negative, got {values}")
+        if self.patience > 0 and self.select_every == 0:
+            raise ValueError(
+                f"run.patience={self.patience} counts held-out evaluations: set run.select_every as well"
+            )
