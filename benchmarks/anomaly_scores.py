@@ -23,8 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch and numpy when th
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from cycleback.applications.anomalies import AnomalyScores
-from cycleback.applications.typical import fit_typical
+from cycleback.applications.anomalies import AnomalyScores, fit_anomaly_model
 from cycleback.data import read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.recipe import load_recipe
@@ -77,7 +76,7 @@ def judge(views: list[EmbeddingSet], ranges: Ranges) -> dict[str, Any]:
     """Figures of one encoder, or of several together."""
     names = views[0].names
     good, unseen = names[TRAINED_ON : TRAINED_ON + GOOD], names[TRAINED_ON + GOOD : -MISHAPS]
-    typical = fit_typical(*(view.subset(good) for view in views))
+    typical = fit_anomaly_model(*(view.subset(good) for view in views))
     found = {name: typical.score(*(view[name] for view in views)) for name in (*unseen, *ranges)}
     inside = {name: is_inside(each, ranges.get(name)) for name, each in found.items()}
     scores, truth = (

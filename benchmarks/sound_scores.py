@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.applications.sound import Pair, match_times
-from cycleback.applications.sound_warp import warp_sound
-from cycleback.applications.time_map import TimeMap
+from cycleback.applications.sound_warp import TimeMap, warp_sound
 from cycleback.embeddings import EmbeddingSet
 from cycleback.runs import embed_videos
 from cycleback.synth import write_dataset

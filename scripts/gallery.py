@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from cycleback.applications.layouts import tinted
 from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
+from cycleback.applications.sync import tint_images
 from cycleback.cli.main import main as cycleback_main
 from cycleback.video import frame_times, read_audio, read_frames
 
@@ -113,7 +113,7 @@ def draw_overlay() -> None:
     first = frames_at(LAID_OVER[0], seconds)
     tracks = {"as filmed": seconds, "in sync": synced_seconds(LAID_OVER, seconds)[1]}
     rows = {
-        name: [[tinted(pair) for pair in zip(first, frames_at(LAID_OVER[1], track), strict=True)]]
+        name: [[tint_images(pair) for pair in zip(first, frames_at(LAID_OVER[1], track), strict=True)]]
         for name, track in tracks.items()
     }
     save_frames("gallery-overlay", rows, titles=list(when))

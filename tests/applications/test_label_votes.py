@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cycleback.applications.label_votes import at_usual_pace, in_order, vote, weighted_median
+from cycleback.applications.label_votes import restore_durations, restore_order, vote, weighted_median
 
 
 def event(name: str) -> tuple[str, str, int]:
@@ -37,27 +37,27 @@ STEADY = [{event("a"): 5, event("b"): 15, event("c"): 25}, {event("a"): 2, event
 def test_a_doubtful_mark_goes_to_where_it_usually_is_between_sure_ones() -> None:
     frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
     doubts = {event("a"): 0.01, event("b"): 100.0, event("c"): 0.01}
-    found = at_usual_pace(frames, STEADY, doubts=doubts)
+    found = restore_durations(frames, STEADY, errors=doubts)
     assert [found[mark] for mark in frames] == pytest.approx([10, 20, 30], abs=0.1)
 
 
 def test_marks_at_the_usual_pace_stay_at_any_speed() -> None:
     for speed in (0.5, 1.0, 8.0):
         frames = {event(name): 3 + speed * place for name, place in (("a", 0), ("b", 10), ("c", 20))}
-        assert at_usual_pace(frames, STEADY, doubts=dict.fromkeys(frames, 1.0)) == pytest.approx(frames)
+        assert restore_durations(frames, STEADY, errors=dict.fromkeys(frames, 1.0)) == pytest.approx(frames)
 
 
 def test_marks_move_less_where_durations_differ() -> None:
     frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
     doubts = dict.fromkeys(frames, 2.0)
     unsteady = [{event("a"): 0, event("b"): place, event("c"): 20} for place in (3, 17)]
-    steady, loose = (at_usual_pace(frames, sources, doubts=doubts) for sources in (STEADY, unsteady))
+    steady, loose = (restore_durations(frames, sources, errors=doubts) for sources in (STEADY, unsteady))
     assert steady[event("b")] > loose[event("b")] > 17
 
 
 def test_one_source_does_not_tell_what_is_usual() -> None:
     frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
-    assert at_usual_pace(frames, STEADY[:1], doubts=dict.fromkeys(frames, 5.0)) == pytest.approx(frames)
+    assert restore_durations(frames, STEADY[:1], errors=dict.fromkeys(frames, 5.0)) == pytest.approx(frames)
 
 
 def test_moving_marks_is_a_least_squares_fit() -> None:
@@ -68,8 +68,8 @@ def test_moving_marks_is_a_least_squares_fit() -> None:
     rows = [*(np.eye(3) / np.array(doubts)[:, None]), *(np.array([[-1, 1, 0], [0, -1, 1]]) / spread)]
     right = [*np.divide(frames, doubts), 10 / spread, 10 / spread]
     marks = [event(name) for name in "abc"]
-    found = at_usual_pace(
-        dict(zip(marks, frames, strict=True)), STEADY, doubts=dict(zip(marks, doubts, strict=True))
+    found = restore_durations(
+        dict(zip(marks, frames, strict=True)), STEADY, errors=dict(zip(marks, doubts, strict=True))
     )
     assert list(found.values()) == pytest.approx(np.linalg.lstsq(np.array(rows), np.array(right))[0])
 
@@ -77,11 +77,11 @@ def test_moving_marks_is_a_least_squares_fit() -> None:
 def test_two_marks_say_nothing_about_the_speed() -> None:
     frames, doubts = {event("a"): 4.0, event("b"): 20.0}, {event("a"): 1.0, event("b"): 3.0}
     sources = [{event("a"): 1, event("b"): 11}, {event("a"): 0, event("b"): 40}, {event("b"): 7}]
-    assert at_usual_pace(frames, sources, doubts=doubts) == pytest.approx(frames)
+    assert restore_durations(frames, sources, errors=doubts) == pytest.approx(frames)
 
 
 def test_swapped_marks_meet_in_the_middle() -> None:
-    found = in_order(
+    found = restore_order(
         {event("a"): 8.0, event("b"): 4.0, event("c"): 20.0}, [{event("a"): 1, event("b"): 2, event("c"): 3}]
     )
     assert found == {event("a"): 6, event("b"): 6, event("c"): 20}
@@ -89,7 +89,7 @@ def test_swapped_marks_meet_in_the_middle() -> None:
 
 def test_marks_that_no_source_compares_stay_where_they_are() -> None:
     sources = [{event("x"): 10, event("y"): 50}, {event("z"): 5}]
-    assert in_order({event("x"): 10.0, event("y"): 50.0, event("z"): 30.0}, sources) == {
+    assert restore_order({event("x"): 10.0, event("y"): 50.0, event("z"): 30.0}, sources) == {
         event("x"): 10,
         event("z"): 30,
         event("y"): 50,
@@ -98,10 +98,10 @@ def test_marks_that_no_source_compares_stay_where_they_are() -> None:
 
 def test_sources_that_contradict_each_other_bind_nothing() -> None:
     sources = [{event("x"): 1, event("y"): 2}, {event("y"): 1, event("x"): 2}]
-    assert in_order({event("x"): 9.0, event("y"): 3.0}, sources) == {event("y"): 3, event("x"): 9}
+    assert restore_order({event("x"): 9.0, event("y"): 3.0}, sources) == {event("y"): 3, event("x"): 9}
 
 
 def test_no_segment_ends_before_it_starts() -> None:
     start, end = ("start", "s", 0), ("end", "s", 0)
     sources = [{start: 3, end: 5}, {event("x"): 1, start: 2}, {start: 1, event("x"): 2}]
-    assert in_order({start: 9.0, end: 4.0, event("x"): 0.0}, sources)[end] == 9
+    assert restore_order({start: 9.0, end: 4.0, event("x"): 0.0}, sources)[end] == 9

@@ -3,7 +3,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cycleback.applications.pace import own_pace, paths_of, reference_pace, smooth_pace, smoothed
+from cycleback.applications.pace import (
+    keep_own_pace,
+    locate_videos,
+    match_reference,
+    smooth_pace,
+    smooth_times,
+)
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 
@@ -18,20 +24,20 @@ def stairs() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("method", ["nearest", "dtw"])
 def test_every_video_follows_the_pace_of_the_reference(embeddings: EmbeddingSet, method: str) -> None:
-    slow, fast = reference_pace(embeddings, ["slow", "fast"], reference="slow", method=method)
+    slow, fast = match_reference(embeddings, ["slow", "fast"], reference="slow", method=method)
     assert slow.tolist() == list(range(20))
     assert np.abs(fast - np.linspace(0, 39, 20)).max() <= 1
 
 
 def test_own_pace_holds_the_last_frame_of_a_shorter_video(embeddings: EmbeddingSet) -> None:
-    slow, fast = own_pace(embeddings, ["slow", "fast"])
+    slow, fast = keep_own_pace(embeddings, ["slow", "fast"])
     assert fast.tolist() == list(range(40))
     assert slow.tolist() == [*range(20), *[19] * 20]
 
 
 def test_a_smoothed_map_rises_without_steps_and_stays_near(stairs: tuple[np.ndarray, np.ndarray]) -> None:
     seconds, raw = stairs
-    smooth = smoothed(seconds, raw, smoothing_s=0.15)
+    smooth = smooth_times(seconds, raw, smoothing_s=0.15)
     assert (np.diff(smooth) >= 0).all()
     assert np.abs(smooth - raw).max() <= 4 / 30
     assert np.abs(np.diff(smooth, 2)).max() < 0.1 * np.abs(np.diff(raw, 2)).max()
@@ -41,26 +47,26 @@ def test_a_smoothed_map_rises_without_steps_and_stays_near(stairs: tuple[np.ndar
 
 def test_both_ends_stay_where_they_are(stairs: tuple[np.ndarray, np.ndarray]) -> None:
     seconds, raw = stairs
-    smooth = smoothed(seconds, raw, smoothing_s=0.3)
+    smooth = smooth_times(seconds, raw, smoothing_s=0.3)
     assert (smooth[0], smooth[-1]) == pytest.approx((raw[0], raw[-1]))
 
 
 def test_a_straight_map_stays_straight_at_uneven_times() -> None:
     seconds = np.cumsum(np.random.default_rng(0).choice([1 / 30, 1 / 15], 100))
-    assert smoothed(seconds, 2 * seconds, smoothing_s=0.1) == pytest.approx(2 * seconds, abs=0.02)
+    assert smooth_times(seconds, 2 * seconds, smoothing_s=0.1) == pytest.approx(2 * seconds, abs=0.02)
 
 
 def test_any_map_becomes_one_that_never_falls() -> None:
     generator = np.random.default_rng(1)
     seconds = np.sort(generator.uniform(0, 5, 80))
     for _ in range(20):
-        assert (np.diff(smoothed(seconds, generator.uniform(0, 5, 80), smoothing_s=0.2)) >= 0).all()
+        assert (np.diff(smooth_times(seconds, generator.uniform(0, 5, 80), smoothing_s=0.2)) >= 0).all()
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_the_shortest_maps_can_be_smoothed(length: int) -> None:
     seconds = np.arange(length) / 30
-    assert smoothed(seconds, seconds, smoothing_s=1.0) == pytest.approx(seconds)
+    assert smooth_times(seconds, seconds, smoothing_s=1.0) == pytest.approx(seconds)
 
 
 def test_a_pace_counts_in_seconds_of_the_files(embeddings: EmbeddingSet) -> None:
@@ -96,4 +102,4 @@ def test_one_frame_is_a_pace(ramps: list[Path]) -> None:
 def test_a_video_that_moved_is_named(tmp_path: Path) -> None:
     found = EmbeddingSet.from_arrays({"a": [[0.0]]}, paths={"a": tmp_path / "gone.mp4"})
     with pytest.raises(EmbeddingError, match=r"the video of 'a' is not at .*gone\.mp4"):
-        paths_of(found, ["a"])
+        locate_videos(found, ["a"])

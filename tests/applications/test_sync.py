@@ -5,6 +5,15 @@ import numpy as np
 import pytest
 
 from cycleback.applications import sync, write_synced
+from cycleback.applications.sync import (
+    LAYOUTS,
+    Cell,
+    arrange,
+    average_images,
+    read_frames_at,
+    tint_colours,
+    tint_images,
+)
 from cycleback.errors import OutputExistsError, VideoError
 from cycleback.video import Audio, probe, read_audio, read_frames, write_video, writer
 
@@ -20,7 +29,7 @@ def brightness(frame: np.ndarray, column: slice) -> float:
 def test_the_frames_shown_are_the_frames_asked_for(
     ramps: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_open: int
 ) -> None:
-    monkeypatch.setattr(sync, "MOST_OPEN", most_open)
+    monkeypatch.setattr(sync, "MAX_OPEN_FILES", most_open)
     path = write_synced(tmp_path / "out.mp4", ramps, TWICE, height=32)
     for frame, step in zip(read_frames(path, [0, 7, 19]), (0, 7, 19), strict=True):
         left, right = brightness(frame, slice(10, 40)), brightness(frame, slice(65, 90))
@@ -118,3 +127,88 @@ def test_a_full_disk_leaves_nothing(
     with pytest.raises(VideoError, match=r"cannot write .*out\.mp4: No space left on device"):
         write_synced(tmp_path / "out.mp4", ramps, TWICE)
     assert list(tmp_path.iterdir()) == []
+
+
+def brightness_at(path: Path, positions: list[float], **options: object) -> np.ndarray:
+    frames = read_frames_at(path, np.array(positions, dtype=float), size=(32, 48), **options)
+    return np.array([frame.mean() for frame in frames])
+
+
+@pytest.mark.parametrize("stay_open", [True, False])
+def test_the_nearest_frame_is_shown(ramps: list[Path], stay_open: bool) -> None:
+    shown = brightness_at(ramps[0], [0, 0.4, 0.6, 7, 7, 18.7], stay_open=stay_open)
+    assert shown == pytest.approx(20 + 4 * np.array([0, 0, 1, 7, 7, 19]), abs=2)
+
+
+@pytest.mark.parametrize("stay_open", [True, False])
+def test_between_frames_both_are_mixed(ramps: list[Path], stay_open: bool) -> None:
+    positions = [0, 0.25, 3.5, 3.75, 9, 18.5, 19]
+    shown = brightness_at(ramps[0], positions, stay_open=stay_open, blend=True)
+    assert shown == pytest.approx(20 + 4 * np.array(positions), abs=1.5)
+
+
+def test_positions_may_run_backwards(ramps: list[Path]) -> None:
+    assert brightness_at(ramps[1], [30, 2, 17]) == pytest.approx(20 + 4 * np.array([30, 2, 17]), abs=2)
+
+
+def test_chunks_make_no_difference(ramps: list[Path]) -> None:
+    positions = list(np.linspace(0, 39, 33))
+    whole = brightness_at(ramps[1], positions, blend=True)
+    assert brightness_at(ramps[1], positions, blend=True, stay_open=False, chunk_frames=1) == pytest.approx(
+        whole
+    )
+
+
+def test_a_file_shorter_than_promised_holds_its_last_frame(ramps: list[Path]) -> None:
+    assert brightness_at(ramps[0], [18, 25])[-1] == pytest.approx(20 + 4 * 19, abs=2)
+
+
+def shown(value: int, size: tuple[int, int] = (80, 100), caption: str = "take") -> Cell:
+    return Cell(np.full((*size, 3), value, np.uint8), caption, 1.25, 0.5)
+
+
+def test_an_onion_skin_is_the_mean() -> None:
+    picture = average_images([shown(10).image, shown(20).image, shown(60).image])
+    assert (picture == 30).all()
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_tints_sum_to_white_so_that_agreement_is_grey(count: int) -> None:
+    assert tint_colours(count).sum(axis=0) == pytest.approx(np.ones(3), abs=1e-5)
+    assert np.abs(tint_images([shown(100).image] * count).astype(int) - 100).max() <= 1
+
+
+def test_two_tints_are_orange_and_blue() -> None:
+    orange, blue = tint_colours(2)
+    assert orange[0] > orange[2] and blue[2] > blue[0]
+    difference = tint_images([shown(200).image, shown(0).image])[0, 0]
+    assert difference[0] > 150 > difference[2]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_keeps_its_size_from_frame_to_frame(layout: str) -> None:
+    first = arrange([shown(10), shown(90, (100, 60))], layout=layout)
+    later = arrange([shown(50, caption="a much longer name " * 4), shown(9, (100, 60))], layout=layout)
+    assert first.shape == later.shape
+
+
+def test_a_row_is_one_row_and_a_grid_is_not() -> None:
+    row = arrange([shown(10)] * 5, layout="row", words=False)
+    grid = arrange([shown(10)] * 5, layout="grid", words=False)
+    assert row.shape[1] > 500 > grid.shape[1] > 300
+    assert row.shape[0] < 100 < grid.shape[0]
+
+
+@pytest.mark.parametrize("layout", ["overlay", "tinted", "switch"])
+def test_without_words_only_the_picture_is_left(layout: str) -> None:
+    assert arrange([shown(10), shown(30)], layout=layout, words=False).shape == (80, 100, 3)
+
+
+def test_names_too_small_to_read_are_left_out() -> None:
+    tiny = arrange([shown(10, (30, 40))] * 2, layout="grid")
+    assert tiny.shape[0] < 30 + 18
+
+
+def test_a_minute_reads_as_one() -> None:
+    a, b = (arrange([Cell(shown(1).image, "", second, 0)], layout="switch") for second in (59.99, 61.5))
+    assert (a != b).any()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cycleback.alignment import align
-from cycleback.applications.plots import similarity_picture
+from cycleback.applications.plots import draw_similarity
 from cycleback.embeddings import EmbeddingSet
 
 
@@ -89,7 +89,7 @@ def test_the_picture_shows_the_path_of_the_method(command, videos: Path, tmp_pat
     path = align(clip, found["a"], method=method).path
     if path is None:
         path = np.stack([np.arange(20), np.arange(10, 30)], axis=1)
-    expected = similarity_picture({"": (clip, found["a"])}, path=path, names=("clip", "a"), format="svg")
+    expected = draw_similarity({"": (clip, found["a"])}, path=path, names=("clip", "a"), format="svg")
     assert picture.read_bytes() == expected
     assert {len(path), path[0, 1]} == ({40, 0} if method == "dtw" else {20, 10})
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cycleback.data import FrameCache, VideoRecord
-from cycleback.embeddings.embed import embed_maps, embed_records, standardized
+from cycleback.embeddings.embed import embed_maps, embed_records, standardize
 from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import DataError
 from cycleback.models import Encoder, build_base, build_embedder, fingerprint
@@ -129,10 +129,10 @@ def test_videos_keep_their_order_whichever_is_decoded_first(
 
 def test_standardised_embeddings_have_mean_0_and_spread_1() -> None:
     values = np.random.default_rng(0).normal(3, 5, (40, 6)).astype(np.float32)
-    moved = standardized(values)
+    moved = standardize(values)
     np.testing.assert_allclose(moved.mean(axis=0), 0, atol=1e-5)
     assert np.sqrt(np.mean(moved**2)) == pytest.approx(1, abs=1e-5)
-    assert not standardized(np.full((5, 2), 7, np.float32)).any()
+    assert not standardize(np.full((5, 2), 7, np.float32)).any()
 
 
 def test_no_videos_is_an_error(encoder: Encoder, tmp_path: Path) -> None:

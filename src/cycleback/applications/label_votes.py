@@ -1,10 +1,10 @@
-"""Where the labels of one or more videos lie in another, by vote.
+"""Vote on the frames of labels: one or more labelled videos vote where their labels lie in a new video.
 
-Each labelled video is aligned with the new one. The votes are weighed by how well the two videos match as a
-whole, squared: on real videos a source that fits badly is wrong about all its labels at once. The weighted
-median is taken. Where two sources or more agree how long it takes from one label to the next, at the speed of
-the new video, labels move to where that is so, those the most that the votes differ about. The order of the
-labels is kept, where the sources do not contradict each other.
+Each labelled video is aligned with the new one and gives one vote per label. A vote is weighted by the
+squared confidence of the whole match: on real videos a source that fits badly is wrong about all its labels
+at once. The weighted median of the votes wins. Where at least two sources agree on the time from one label to
+the next, at the speed of the new video, labels move towards that duration; labels with disagreeing votes move
+most. The order of the labels is kept unless the sources contradict each other.
 
 confidence = sqrt(match x whole) x agreement, all in [0, 1]
 
@@ -12,7 +12,7 @@ confidence = sqrt(match x whole) x agreement, all in [0, 1]
     whole       mean confidence of all frames of the two videos
     agreement   exp(-spread / (0.05 N)), spread: mean distance of the votes from the frame chosen
 
-It ranks labels and is no probability.
+The confidence ranks labels; it is not a probability.
 
 Shapes: T frames of a labelled video, N of the new one, D embedding size, L labels, V votes for a label.
 """
@@ -28,10 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 from cycleback.alignment import align
 from cycleback.alignment.confidence import pool_adjacent_violators
 
-REACH = 0.05  # share of a video by which votes may differ before they count as contradictory
-DOUBT = 0.01  # of a label that all votes agree on, as a share of the video: no alignment is more exact
-UNSTEADY = 0.5  # spread of a duration, as a share of it, before any are known; it counts like two sources
-LEAST = 1e-6  # weight of a source that does not match at all: it still counts where it is the only one
+AGREEMENT_SCALE = 0.05  # share of a video by which votes may differ before they count as contradictory
+MIN_ERROR = 0.01  # of a label that all votes agree on, as a share of the video: no alignment is more exact
+PRIOR_SPREAD = 0.5  # of a duration, as a share of it, before any is known; it counts like two sources
+MIN_WEIGHT = 1e-6  # of a source that does not match at all: it still counts where it is the only one
 
 Method = Literal["dtw", "nearest"]
 Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ Found = Mapping[Mark, tuple[int, float | None]]  # frame and confidence, None wh
 def vote(
     embeddings: ArrayLike, sources: Sequence[tuple[ArrayLike, Marks]], *, method: Method = "dtw"
 ) -> Found:
-    """Frame and confidence of each mark of `sources` in a new video.
+    """Find the frame and the confidence of each mark of `sources` in a new video.
 
     Args:
         embeddings: (N, D) of the new video.
@@ -54,46 +54,48 @@ def vote(
     votes: dict[Mark, list[tuple[float, float, float]]] = {}  # frame, weight, confidence
     for source, marks in sources:
         alignment = align(source, embeddings, method=method)
-        frames = np.append(alignment.indices, length)  # what ends after the last frame ends there here too
+        frames = np.append(alignment.indices, length)  # a mark after the last frame stays after the last
         sure = np.append(alignment.confidence, alignment.confidence[-1])
         whole = float(alignment.confidence.mean())
         for mark, frame in marks.items():
-            votes.setdefault(mark, []).append((frames[frame], whole**2 + LEAST, np.sqrt(sure[frame] * whole)))
+            confidence = np.sqrt(sure[frame] * whole)
+            votes.setdefault(mark, []).append((frames[frame], whole**2 + MIN_WEIGHT, confidence))
     tables = {mark: np.array(rows) for mark, rows in votes.items()}  # (V, 3) each
     middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
-    doubts = {mark: _doubt(table, middles[mark], length) for mark, table in tables.items()}
+    errors = {mark: _expected_error(table, middles[mark], length) for mark, table in tables.items()}
     marked = [marks for _, marks in sources]
-    timed = at_usual_pace(middles, marked, doubts=doubts)
+    timed = restore_durations(middles, marked, errors=errors)
     inside = {mark: np.clip(frame, 0, length - (mark[0] != "end")) for mark, frame in timed.items()}
-    places = in_order(inside, marked)
+    places = restore_order(inside, marked)
     return {mark: (frame, _confidence(tables[mark], frame, length)) for mark, frame in places.items()}
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:
-    """Where half of the weight lies on either side, between the values (V,) by interpolation."""
+    """Return the value with half of the weight on either side, interpolated between the values (V,)."""
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     below = (np.cumsum(weights) - weights / 2) / weights.sum()
     return float(np.interp(0.5, below, values))
 
 
-def at_usual_pace(
-    frames: Mapping[Mark, float], sources: Sequence[Marks], *, doubts: Mapping[Mark, float]
+def restore_durations(
+    frames: Mapping[Mark, float], sources: Sequence[Marks], *, errors: Mapping[Mark, float]
 ) -> dict[Mark, float]:
-    """The marks moved so that the time from one to the next is what it is in the sources.
+    """Move the marks so that the time from one to the next is close to its duration in the sources.
 
-    By least squares: moves count in units of a mark's doubt, and durations, at the speed of the new video, in
-    units of their spread among the sources. A duration that fewer than two sources know counts nothing.
+    A least-squares problem: moves are measured in units of a mark's expected error, and durations, at the
+    speed of the new video, in units of their spread among the sources. A duration that fewer than two sources
+    know has no weight.
 
     Args:
-        frames: where the marks were found, (L,) in all.
+        frames: where the L marks were found.
         sources: the marks of each labelled video.
-        doubts: in frames, above 0: how far from the truth each may be.
+        errors: expected error of each mark in frames, above 0.
     """
     order = _common_order(frames, sources)
     found = np.array([frames[mark] for mark in order])
-    system = np.diag([doubts[mark] ** -2 for mark in order])  # (L, L)
-    target = np.array([frames[mark] * doubts[mark] ** -2 for mark in order])
+    system = np.diag([errors[mark] ** -2 for mark in order])  # (L, L)
+    target = np.array([frames[mark] * errors[mark] ** -2 for mark in order])
     durations = [_durations(marks, order, found) for marks in sources]
     for i in range(len(order) - 1):
         known = [duration[i] for duration in durations if i in duration]
@@ -105,8 +107,8 @@ def at_usual_pace(
     return {**frames, **dict(zip(order, np.linalg.solve(system, target).tolist(), strict=True))}
 
 
-def in_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> dict[Mark, int]:
-    """Whole frames near `frames` (L,) that keep the order of the sources, where these have a common one.
+def restore_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> dict[Mark, int]:
+    """Round `frames` (L,) to whole frames in the common order of the sources, where there is one.
 
     No segment ends before it starts in any case.
     """
@@ -122,7 +124,7 @@ def in_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> dict[Mar
 
 
 def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> list[Mark]:
-    """The marks by frame, but never against a source; none where sources contradict each other."""
+    """Sort the marks by frame, but never against a source; empty where sources contradict each other."""
     graph: TopologicalSorter[Mark] = TopologicalSorter({mark: () for mark in frames})
     for marks in sources:
         groups = [list(group) for _, group in groupby(marks, key=lambda mark: marks[mark])]
@@ -144,7 +146,7 @@ def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> lis
 
 
 def _durations(marks: Marks, order: Sequence[Mark], found: Floats) -> dict[int, float]:
-    """Frames from mark i of `order` to the next in a source, at the speed at which they were `found` (L,)."""
+    """Frames from mark i of `order` to the next in a source, at the speed of the `found` marks (L,)."""
     gaps = {
         i: marks[after] - marks[before]
         for i, (before, after) in enumerate(pairwise(order))
@@ -156,18 +158,18 @@ def _durations(marks: Marks, order: Sequence[Mark], found: Floats) -> dict[int, 
 
 
 def _spread(durations: Sequence[float], mean: float) -> float:
-    """Standard deviation of durations, in frames; a few that are alike by chance are not taken for steady."""
-    squares = float(np.square(np.subtract(durations, mean)).sum()) + 2 * (UNSTEADY * mean) ** 2
+    """Standard deviation of durations in frames; the prior keeps a few equal ones from looking certain."""
+    squares = float(np.square(np.subtract(durations, mean)).sum()) + 2 * (PRIOR_SPREAD * mean) ** 2
     return max(1.0, float(np.sqrt(squares / (len(durations) + 1))))
 
 
-def _doubt(votes: Floats, frame: float, length: int) -> float:
-    """How far from the truth a label may be, in frames: as far as half of its votes (V, 3) are from it."""
-    return float(np.hypot(DOUBT * length, weighted_median(np.abs(votes[:, 0] - frame), votes[:, 1])))
+def _expected_error(votes: Floats, frame: float, length: int) -> float:
+    """Expected error of a label in frames: the weighted median distance of its votes (V, 3) from it."""
+    return float(np.hypot(MIN_ERROR * length, weighted_median(np.abs(votes[:, 0] - frame), votes[:, 1])))
 
 
 def _confidence(votes: Floats, frame: int, length: int) -> float:
     """Confidence of one label from its votes (V, 3): frame, weight, confidence of the match."""
     frames, weights, sure = votes.T
     spread = float(np.average(np.abs(frames - frame), weights=weights))
-    return float(np.average(sure, weights=weights) * np.exp(-spread / (REACH * length)))
+    return float(np.average(sure, weights=weights) * np.exp(-spread / (AGREEMENT_SCALE * length)))

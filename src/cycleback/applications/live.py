@@ -1,24 +1,98 @@
-"""A stream of frames, embedded as they come: a video played, a file that still grows, a pipe, a camera."""
+"""Follow an action while it happens: read and embed frames as they come, and place each in a reference.
+
+Placing is dynamic time warping that sees only the past. It keeps one row of the accumulated cost, one value
+per frame of the reference, so memory and time per frame do not grow with the stream. The position is the end
+of the cheapest path so far: the alignment is open at its end, and later frames never change earlier answers.
+
+Shapes: S frames of the reference, D embedding size, H W pixels.
+"""
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cycleback.errors import CheckpointError, MissingDependencyError, VideoError
-from cycleback.video import iter_frames
+from cycleback.alignment import squared_distances
+from cycleback.alignment.dtw import extend_row
+from cycleback.data import event_frames, read_dataset
+from cycleback.errors import CheckpointError, MissingDependencyError, UserError, VideoError
+from cycleback.video import frame_times, iter_frames
 from cycleback.video.scaling import FrameScaler, cover_size, crop_centre
 from cycleback.video.source import load_av
 
+if TYPE_CHECKING:
+    import torch
+
 Frame = NDArray[np.uint8]
-Features = Callable[[torch.Tensor], torch.Tensor]
+Features = Callable[["torch.Tensor"], "torch.Tensor"]
 POLL_S = 0.05
+MAX_COMPARED = 500  # frames of the reference whose distances are compared
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the stream is.
+
+    Attributes:
+        frame: of the reference.
+        progress: in [0, 1].
+        deviation: squared distance to that frame, over the median distance between frames of the reference.
+            About 1 means that the picture is no more like this moment than any two moments are alike.
+        phase: number of key events passed; None where the reference is not labelled.
+    """
+
+    frame: int
+    progress: float
+    deviation: float
+    phase: int | None
+
+
+class Follower:
+    """Places one embedding after another in a reference; never goes back.
+
+    Example:
+        >>> follower = Follower([[0.0], [1.0], [2.0]])
+        >>> [follower.push([value]).frame for value in (0.1, 0.2, 0.9, 2.0)]
+        [0, 0, 1, 2]
+    """
+
+    def __init__(self, reference: ArrayLike, *, events: Mapping[str, int] | None = None) -> None:
+        """Follow `reference` (S, D); `events` are its key events, by frame."""
+        self.reference = np.asarray(reference, dtype=np.float64)
+        if self.reference.ndim != 2 or len(self.reference) < 2:
+            raise ValueError(f"the reference must be (S >= 2, D), got {self.reference.shape}")
+        self.event_names = tuple(sorted(events, key=lambda name: events[name])) if events else ()
+        self._events = None if not events else np.sort(list(events.values()))
+        self._median_distance = _median_distance(self.reference)
+        self._cost: NDArray[np.float64] | None = None
+        self._frame = 0
+
+    def push(self, embedding: ArrayLike) -> Position:
+        """Return the position after one more frame, `embedding` (D,)."""
+        row = np.asarray(embedding, dtype=np.float64)
+        distances = squared_distances(row[None], self.reference)[0]  # (S,)
+        self._cost = extend_row(self._cost, distances)
+        self._frame = max(self._frame, int(self._cost.argmin()))
+        phase = None if self._events is None else np.searchsorted(self._events, self._frame, side="right")
+        return Position(
+            frame=self._frame,
+            progress=self._frame / (len(self.reference) - 1),
+            deviation=float(distances[self._frame]) / self._median_distance,
+            phase=None if phase is None else int(phase),
+        )
+
+
+def _median_distance(reference: NDArray[np.float64]) -> float:
+    """Median squared distance between different frames of the reference."""
+    some = reference[:: -(-len(reference) // MAX_COMPARED)]
+    distances = squared_distances(some, some)[np.triu_indices(len(some), k=1)]
+    return float(np.median(distances)) or 1.0
 
 
 class CausalEncoder(Protocol):
@@ -29,34 +103,63 @@ class CausalEncoder(Protocol):
     embedder: Any
 
     @property
-    def device(self) -> torch.device:
-        """Where it runs."""
+    def device(self) -> "torch.device":
+        """The device it runs on."""
 
-    def features(self, frames: torch.Tensor) -> torch.Tensor:
-        """Feature maps of frames."""
+    def features(self, frames: "torch.Tensor") -> "torch.Tensor":
+        """Compute the feature maps of frames."""
 
-    def embed_stream(self, chunks: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
-        """Embeddings of features that arrive in pieces."""
+    def embed_stream(self, chunks: "Iterable[torch.Tensor]") -> "Iterator[torch.Tensor]":
+        """Embed features that arrive in pieces."""
+
+
+def build_follower(encoder: CausalEncoder, reference: Path, *, features: Features | None = None) -> Follower:
+    """Build a follower of a video file, with its key events from a `labels.csv` beside it, if any."""
+    events = _read_events(reference)
+    rows = list(embed_live(encoder, read_source(str(reference), encoder), features=features))
+    if len(rows) < 2:
+        raise UserError(f"the reference {reference} has {len(rows)} frame: give one that shows the action")
+    return Follower(rows, events=events)
+
+
+def follow_stream(
+    encoder: CausalEncoder, frames: Iterable[Frame], follower: Follower, *, features: Features | None = None
+) -> Iterator[tuple[Position, float]]:
+    """Yield the position of each frame as soon as it is known, and its latency in milliseconds."""
+    arrived = 0.0
+
+    def stamp() -> Iterator[Frame]:
+        nonlocal arrived
+        for frame in frames:
+            arrived = time.perf_counter()
+            yield frame
+
+    for embedding in embed_live(encoder, stamp(), features=features):
+        position = follower.push(embedding)
+        yield position, 1000 * (time.perf_counter() - arrived)
 
 
 def embed_live(
     encoder: CausalEncoder, frames: Iterable[Frame], *, features: Features | None = None
 ) -> Iterator[NDArray[np.float32]]:
-    """Embeddings (D,), one for each frame uint8 (H, W, 3) as soon as it is there, from the past alone.
+    """Yield one embedding (D,) per frame uint8 (H, W, 3) as soon as the frame arrives, from the past alone.
 
     Args:
-        encoder: a trained one, which needs no look at the whole video.
+        encoder: a trained one, which need not see the whole video.
         frames: at the encoder's size.
-        features: a faster way to its feature maps, as `cycleback.models.fast_inference` makes one.
+        features: a faster way to compute feature maps, from `cycleback.models.fast_inference`.
     """
+    import torch
+
     if encoder.embedder.standardize:  # measured: without its whole-video mean it places frames at random
         raise CheckpointError(
-            "an encoder that is not trained compares whole videos only and cannot follow a stream. "
+            "an untrained encoder needs whole videos and cannot follow a stream. "
             "Train one: cycleback train VIDEOS -o RUN"
         )
-    look = features or encoder.features
+    extract = features or encoder.features
     with torch.inference_mode():
-        maps = (look(_images(frame).to(encoder.device)).float() for frame in frames)
+        images = (torch.from_numpy(np.array(frame)).movedim(-1, 0)[None] for frame in frames)  # (1, 3, H, W)
+        maps = (extract(image.to(encoder.device)).float() for image in images)
         for chunk in encoder.embed_stream(maps):
             yield chunk[0].float().cpu().numpy()
 
@@ -64,24 +167,32 @@ def embed_live(
 def read_source(
     source: str, encoder: CausalEncoder, *, real_time: bool = False, patience: float = 0.0
 ) -> Iterator[Frame]:
-    """Frames uint8 (H, W, 3) of a source, at the size the encoder wants.
+    """Yield the frames uint8 (H, W, 3) of a source, at the size the encoder wants.
 
     Args:
         source: a video file, "-" for a video on standard input, or the number of a camera.
-        real_time: play a video file at its own speed, not as fast as can be.
-        patience: seconds to wait for a file to grow; 0 for a file that is complete. A growing file must be of
-            a kind that can be read from its start (.ts, .mkv, fragmented .mp4).
+        real_time: play a video file at its own speed instead of as fast as possible.
+        patience: seconds to wait for a file to grow; 0 for a complete file. A growing file must be readable
+            from its start (.ts, .mkv, fragmented .mp4).
     """
     if source == "-":
-        return _piped(sys.stdin.buffer, encoder, "standard input")
+        return _read_pipe(sys.stdin.buffer, encoder, "standard input")
     if source.isdigit() and not Path(source).exists():
-        return _camera(int(source), encoder)
+        return _read_camera(int(source), encoder)
     if patience > 0:
-        return _growing(Path(source), encoder, patience)
-    return _played(source, encoder, real_time=real_time)
+        return _read_growing(Path(source), encoder, patience)
+    return _read_file(source, encoder, real_time=real_time)
 
 
-def _played(source: str, encoder: CausalEncoder, *, real_time: bool) -> Iterator[Frame]:
+def _read_events(reference: Path) -> dict[str, int]:
+    """Read the key events of a video by frame; none without labels beside it."""
+    if not (reference.parent / "labels.csv").is_file():
+        return {}
+    same = [each for each in read_dataset(reference.parent) if each.path.resolve() == reference.resolve()]
+    return dict(event_frames(same[0], frame_times(reference))) if same else {}
+
+
+def _read_file(source: str, encoder: CausalEncoder, *, real_time: bool) -> Iterator[Frame]:
     started = time.monotonic()
     for chunk in iter_frames(source, size=encoder.frame_size, fit=encoder.fit, chunk_frames=1):
         if real_time:
@@ -89,32 +200,32 @@ def _played(source: str, encoder: CausalEncoder, *, real_time: bool) -> Iterator
         yield chunk.frames[0]
 
 
-def _growing(path: Path, encoder: CausalEncoder, patience: float) -> Iterator[Frame]:
+def _read_growing(path: Path, encoder: CausalEncoder, patience: float) -> Iterator[Frame]:
     if not path.is_file():
         raise VideoError(f"{path} does not exist; start the recording first, or check the spelling")
     with path.open("rb") as file:
-        yield from _piped(PatientFile(file, patience), encoder, str(path))
+        yield from _read_pipe(PatientFile(file, patience), encoder, str(path))
 
 
 class PatientFile:
-    """A file that may still be written: at its end, waits for more."""
+    """A file that may still be written: at its end, it waits for more."""
 
     def __init__(self, file: BinaryIO, patience: float) -> None:
         """Give up when nothing came for `patience` seconds."""
         self._file, self._patience = file, patience
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most `size`; none when the file stopped growing."""
+        """Read at most `size` bytes; none when the file stopped growing."""
         deadline = time.monotonic() + self._patience
         while not (found := self._file.read(size)) and time.monotonic() < deadline:
             time.sleep(POLL_S)
         if not found:
-            self._patience = 0.0  # readers ask again and again at the end
+            self._patience = 0.0  # readers ask several times at the end
         return found
 
 
-def _piped(file: Any, encoder: CausalEncoder, name: str) -> Iterator[Frame]:
-    """Frames of a video that is read from its start to its end, each as soon as its bytes are there."""
+def _read_pipe(file: Any, encoder: CausalEncoder, name: str) -> Iterator[Frame]:
+    """Yield the frames of a video that is read from start to end, each as soon as its bytes arrive."""
     av = load_av("reading video")
     try:
         with av.open(file, options={"probesize": "100000"}) as container:
@@ -132,7 +243,7 @@ def _piped(file: Any, encoder: CausalEncoder, name: str) -> Iterator[Frame]:
         raise VideoError(f"{message} (.ts, .mkv, fragmented .mp4).") from error
 
 
-def _camera(number: int, encoder: CausalEncoder) -> Iterator[Frame]:
+def _read_camera(number: int, encoder: CausalEncoder) -> Iterator[Frame]:
     try:
         cv2: Any = import_module("cv2")
     except ImportError as error:
@@ -148,8 +259,3 @@ def _camera(number: int, encoder: CausalEncoder) -> Iterator[Frame]:
             yield crop_centre(cv2.cvtColor(scaled, cv2.COLOR_BGR2RGB), size)
     finally:
         camera.release()
-
-
-def _images(frame: Frame) -> torch.Tensor:
-    """One frame (H, W, 3) as a batch (1, 3, H, W)."""
-    return torch.from_numpy(np.array(frame)).movedim(-1, 0)[None]

@@ -1,4 +1,4 @@
-"""When each video shows what, so that all do the same at the same time: every one at the pace of a reference.
+"""Play videos at the pace of a reference: which second of each video is shown at each output frame.
 
 Shapes: T output frames, V videos, N frames of a video.
 """
@@ -17,8 +17,8 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 from cycleback.video import frame_times
 
-SMOOTHING_S = 0.15  # four frames at 30 a second: no stutter is seen, and no key event is shifted away
-REACH = 3  # standard deviations; the window ends there
+SMOOTHING_S = 0.15  # four frames at 30 fps: removes stutter without shifting key events visibly
+MAX_DEVIATIONS = 3  # the Gaussian window is cut off at this many standard deviations
 Indices = NDArray[np.int64]
 Seconds = NDArray[np.float64]
 Method = Literal["nearest", "dtw"]
@@ -26,12 +26,12 @@ Method = Literal["nearest", "dtw"]
 
 @dataclass(frozen=True, eq=False)
 class Pace:
-    """When each video shows what.
+    """The second of each video that is shown at each output frame.
 
     Attributes:
         names: the V videos.
-        fps: output frames a second.
-        seconds: (T,) output second of each output frame.
+        fps: output frames per second.
+        seconds: (T,) time of each output frame.
         sources: (V, T) second of each video that is shown then.
         positions: (V, T) the same as frame numbers, with fractions between frames.
     """
@@ -52,52 +52,52 @@ def smooth_pace(
     fps: float | None = None,
     smoothing_s: float = SMOOTHING_S,
 ) -> Pace:
-    """Every named video at the pace of `reference`, itself as filmed, without the stutter of a raw match.
+    """Match every named video to the pace of `reference` and smooth the match; the reference plays as filmed.
 
     Args:
-        fps: output frames a second; default: the reference's.
-        smoothing_s: see `smoothed`; 0 keeps the raw match.
+        fps: output frames per second; default: the reference's.
+        smoothing_s: see `smooth_times`; 0 keeps the raw match.
     """
-    clock = seconds_of(embeddings, reference)  # (S,)
-    rate = fps or _rate(clock, embeddings.fps(reference))
+    clock = read_times(embeddings, reference)  # (S,)
+    rate = fps or _mean_rate(clock, embeddings.fps(reference))
     seconds = np.arange(int(clock[-1] * rate + 1e-6) + 1) / rate  # (T,)
-    matches = reference_pace(embeddings, names, reference=reference, method=method)
+    matches = match_reference(embeddings, names, reference=reference, method=method)
     sources, positions = [], []
     for name, match in zip(names, matches, strict=True):
-        own = seconds_of(embeddings, name)  # (N,)
-        source = clock if name == reference else smoothed(clock, own[match], smoothing_s=smoothing_s)
+        own = read_times(embeddings, name)  # (N,)
+        source = clock if name == reference else smooth_times(clock, own[match], smoothing_s=smoothing_s)
         sources.append(np.interp(seconds, clock, source))
         positions.append(np.interp(sources[-1], own, np.arange(len(own))))
     return Pace(tuple(names), rate, seconds, np.array(sources), np.array(positions))
 
 
-def smoothed(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Seconds:
-    """The time map `source` (T,) at `seconds` (T,) without steps: it never falls, and keeps both its ends.
+def smooth_times(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Seconds:
+    """Smooth the time map `source` (T,) at `seconds` (T,): the result never decreases and keeps both ends.
 
-    First the nearest map that never falls (isotonic regression), then a mean over a Gaussian window
-    `smoothing_s` wide (its standard deviation). A window of that shape keeps a rising map rising; beyond its
-    ends the map goes on point-mirrored, which keeps them where they are.
+    Isotonic regression gives the nearest non-decreasing map. A Gaussian window with standard deviation
+    `smoothing_s` then averages it, which keeps it non-decreasing. Beyond its ends the map is point-mirrored,
+    which keeps the ends in place.
     """
     rising = pool_adjacent_violators(source)
     if len(source) < 3 or smoothing_s <= 0:
         return rising
     spacing = float(np.median(np.diff(seconds)))
-    reach = min(len(source) - 1, int(np.ceil(REACH * smoothing_s / max(spacing, 1e-9))))
-    times, values = _mirrored(seconds, reach), _mirrored(rising, reach)  # (T + 2 reach,)
-    share = np.gradient(times)  # frames that are far apart stand for more time
+    reach = min(len(source) - 1, int(np.ceil(MAX_DEVIATIONS * smoothing_s / max(spacing, 1e-9))))
+    times, values = _mirror_ends(seconds, reach), _mirror_ends(rising, reach)  # (T + 2 reach,)
+    durations = np.gradient(times)  # frames that are far apart stand for more time
     weighted, weights = np.zeros(len(source)), np.zeros(len(source))
     for offset in range(2 * reach + 1):
         window = slice(offset, offset + len(source))
-        weight = share[window] * np.exp(-0.5 * ((times[window] - seconds) / smoothing_s) ** 2)
+        weight = durations[window] * np.exp(-0.5 * ((times[window] - seconds) / smoothing_s) ** 2)
         weighted += weight * values[window]
         weights += weight
     return np.maximum.accumulate(np.clip(weighted / weights, rising[0], rising[-1]))
 
 
-def reference_pace(
+def match_reference(
     embeddings: EmbeddingSet, names: Sequence[str], *, reference: str, method: Method = "dtw"
 ) -> list[Indices]:
-    """For each named video, the frame that matches each frame of the reference, unsmoothed."""
+    """For each named video, find the frame that matches each frame of the reference, without smoothing."""
     length = len(embeddings[reference])
     return [
         np.arange(length)
@@ -107,14 +107,21 @@ def reference_pace(
     ]
 
 
-def own_pace(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Indices]:
-    """Each video as filmed, all started together; a shorter one holds its last frame."""
-    longest = max(len(embeddings[name]) for name in names)
-    return [np.minimum(np.arange(longest), len(embeddings[name]) - 1) for name in names]
+def keep_own_pace(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Indices]:
+    """Start all videos together, each as filmed; a shorter one holds its last frame."""
+    length = max(len(embeddings[name]) for name in names)
+    return [np.minimum(np.arange(length), len(embeddings[name]) - 1) for name in names]
 
 
-def paths_of(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
-    """The video files of the named embeddings."""
+def take_turns(count: int, length: int, *, switch_every: int) -> Indices:
+    """Choose one of `count` videos for each of `length` output frames, as the layout "switch" shows them."""
+    if switch_every < 1:
+        raise ValueError(f"switch_every must be at least 1, got {switch_every!r}")
+    return np.arange(length) // switch_every % count
+
+
+def locate_videos(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
+    """Return the video files of the named embeddings; all must exist."""
     paths = {name: embeddings.path(name) for name in names}
     for name, path in paths.items():
         if path is None or not path.exists():
@@ -124,8 +131,8 @@ def paths_of(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
     return [path for path in paths.values() if path is not None]
 
 
-def seconds_of(embeddings: EmbeddingSet, name: str) -> Seconds:
-    """Seconds (N,) of each frame of a video; where the set does not know them, its file does."""
+def read_times(embeddings: EmbeddingSet, name: str) -> Seconds:
+    """Return the second (N,) of each frame of a video, read from its file where the set does not know it."""
     path = embeddings.path(name)
     if embeddings.fps(name) is not None or path is None or not path.exists():
         return embeddings.times(name)
@@ -138,14 +145,14 @@ def seconds_of(embeddings: EmbeddingSet, name: str) -> Seconds:
     return times
 
 
-def _rate(clock: Seconds, known: float | None) -> float:
-    """Average frames a second of a video with frames at `clock` (N,)."""
+def _mean_rate(clock: Seconds, known: float | None) -> float:
+    """Mean frames per second of a video with frames at `clock` (N,)."""
     span = float(clock[-1] - clock[0])
     return (len(clock) - 1) / span if span > 0 else known or 30.0
 
 
-def _mirrored(values: Seconds, reach: int) -> Seconds:
-    """`values` (T,) with `reach` more at each end, mirrored in the end points: (T + 2 reach,)."""
+def _mirror_ends(values: Seconds, reach: int) -> Seconds:
+    """Extend `values` (T,) by `reach` at each end, mirrored in the end points: (T + 2 reach,)."""
     before = 2 * values[0] - values[reach:0:-1]
     after = 2 * values[-1] - values[-2 : -2 - reach : -1]
     return np.concatenate([before, values, after])

@@ -1,31 +1,42 @@
 """Give the sound of one video to another that shows the same action (paper: sound transfer).
 
-    smooth   along the warping path, at the pace of the pictures, with joints nobody hears
-    blocks   the paper's way: the sound of the nearest frames, block after block, and nothing else
+    smooth   follow the warping path, at the pace of the pictures, with inaudible joints
+    blocks   the paper's method: the sound of the nearest frames, block after block
 
-Shapes: S frames of the source, which has the sound, T frames of the target, D embedding size.
+Shapes: S frames of the source, which has the sound, T frames of the target, D embedding size, K points of a
+time map, L steps of a warping path.
 """
 
+import wave
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import align, nearest_neighbors
-from cycleback.applications.pace import Seconds, paths_of, seconds_of
-from cycleback.applications.sound_warp import read, warp_sound
-from cycleback.applications.time_map import TimeMap, time_map
+from cycleback.applications.pace import Seconds, locate_videos, read_times, smooth_times
+from cycleback.applications.sound_warp import TimeMap, read_samples, warp_sound
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import UserError, VideoError
-from cycleback.video import Audio, probe, read_audio
+from cycleback.files import atomic_file, check_output
+from cycleback.video import Audio, VideoInfo, frame_times, iter_frames, probe, read_audio, write_video
+from cycleback.video.audio import SoundTrack
+from cycleback.video.source import find_video_stream, load_av, open_container
+from cycleback.video.writer import WRITE_SUFFIXES
 
 Method = Literal["smooth", "blocks"]
+SOUND_METHODS: tuple[str, ...] = get_args(Method)
+SOUND_SUFFIXES = (*WRITE_SUFFIXES, ".wav")
 BLOCK_FRAMES = 5  # the paper uses "multiple frames"
 MOTION_S = 0.1
 MOTION_WEIGHT = 2.0  # measured, untrained: golf events 366 -> 165 ms off, catches of pitches 70 -> 35 ms
-
+SMOOTHING_S = 0.1  # catches of pitches land no better with more or with less
+MIN_PACE = 1e-3  # a time map that stands still could not be inverted
+TIME_TOLERANCE_S = 0.002  # containers round time stamps to a millisecond
 Embeddings = NDArray[np.floating]
 
 
@@ -41,7 +52,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class TransferredSound:
-    """Sound as long as the target, and how sure the match of each of its frames is, (T,) in [0, 1]."""
+    """Sound as long as the target, and the confidence (T,) in [0, 1] of the match of each frame."""
 
     audio: Audio
     confidence: NDArray[np.float64]
@@ -50,27 +61,27 @@ class TransferredSound:
 def transfer_sound(
     embeddings: EmbeddingSet, source: str, target: str, *, method: Method = "smooth"
 ) -> TransferredSound:
-    """The sound of video `source`, retimed to the pictures of video `target`; both are names in the set."""
-    if method not in get_args(Method):
-        raise ValueError(f"method must be one of {', '.join(map(repr, get_args(Method)))}, got {method!r}")
-    heard, seen = (paths_of(embeddings, [name])[0] for name in (source, target))
+    """Retime the sound of video `source` to the pictures of video `target`; both are names in the set."""
+    if method not in SOUND_METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, SOUND_METHODS))}, got {method!r}")
+    heard, seen = (locate_videos(embeddings, [name])[0] for name in (source, target))
     check_sound_pair(heard, seen)
     pair = Pair(
         source=embeddings[source],
         target=embeddings[target],
-        source_times=seconds_of(embeddings, source),
-        target_times=seconds_of(embeddings, target),
+        source_times=read_times(embeddings, source),
+        target_times=read_times(embeddings, target),
     )
     audio, duration_s = read_audio(heard), probe(seen).duration_s
     if method == "blocks":
         confidence = align(pair.target, pair.source, method="nearest").confidence
-        return TransferredSound(sound_by_blocks(audio, pair, duration_s=duration_s), confidence)
+        return TransferredSound(join_blocks(audio, pair, duration_s=duration_s), confidence)
     clock, confidence = match_times(pair)
     return TransferredSound(warp_sound(audio, clock, duration_s=duration_s), confidence)
 
 
 def check_sound_pair(source: Path, target: Path) -> None:
-    """Refuse a source without sound, a target that is the source, and files that are no videos."""
+    """Refuse a source without sound, a target that is the source, and files that are not videos."""
     if not probe(source).has_audio:
         raise VideoError(
             f"{source} has no sound track; give the video with the sound first, then the silent one"
@@ -81,29 +92,43 @@ def check_sound_pair(source: Path, target: Path) -> None:
 
 
 def match_times(pair: Pair) -> tuple[TimeMap, NDArray[np.float64]]:
-    """The second of the source for each second of the target, and the confidence (T,) of its frames."""
-    rows = with_motion(pair.target, pair.target_times)
-    found = align(rows, with_motion(pair.source, pair.source_times))
+    """Find the second of the source for each second of the target, and the confidence (T,) of its frames."""
+    rows = add_motion(pair.target, pair.target_times)
+    found = align(rows, add_motion(pair.source, pair.source_times))
     assert found.path is not None  # dtw has one
-    clock = time_map(found.path, target_times=pair.target_times, source_times=pair.source_times)
+    clock = fit_time_map(found.path, target_times=pair.target_times, source_times=pair.source_times)
     return clock, found.confidence
 
 
-def with_motion(embeddings: Embeddings, times: Seconds) -> NDArray[np.float64]:
-    """Embeddings (N, D) beside how they change around each frame: (N, 2 D).
+def fit_time_map(path: NDArray[np.int64], *, target_times: Seconds, source_times: Seconds) -> TimeMap:
+    """Fit a smooth time map to a warping path.
 
-    Sounds come from movement, and frames before and after a hit look alike; how they change tells them apart.
-    Before its first and after its last frame a video stands still.
+    Args:
+        path: (L, 2), matched frames of target and source, never running backwards.
+        target_times: (T,) seconds of the target's frames.
+        source_times: (S,) seconds of the source's frames.
+    """
+    counts = np.bincount(path[:, 0])
+    matches = np.bincount(path[:, 0], weights=source_times[path[:, 1]]) / counts  # (T,)
+    source = smooth_times(target_times, matches, smoothing_s=SMOOTHING_S)
+    return TimeMap(target_times, source + MIN_PACE * (target_times - target_times[0]))
+
+
+def add_motion(embeddings: Embeddings, times: Seconds) -> NDArray[np.float64]:
+    """Append to embeddings (N, D) how they change around each frame: (N, 2 D).
+
+    Sounds come from movement. Frames before and after a hit look alike, but they change differently. Before
+    its first and after its last frame a video stands still.
     """
     rows = np.asarray(embeddings, dtype=np.float64)
-    after, before = (_at(rows, times, times + shift) for shift in (MOTION_S, -MOTION_S))
+    after, before = (_interpolate(rows, times, times + shift) for shift in (MOTION_S, -MOTION_S))
     return np.concatenate([rows, MOTION_WEIGHT * (after - before)], axis=1)
 
 
-def sound_by_blocks(audio: Audio, pair: Pair, *, duration_s: float, frames: int = BLOCK_FRAMES) -> Audio:
-    """For every `frames` of the target the sound of those frames of the source that are nearest, joined.
+def join_blocks(audio: Audio, pair: Pair, *, duration_s: float, frames: int = BLOCK_FRAMES) -> Audio:
+    """For every `frames` of the target, play the sound of the nearest frames of the source.
 
-    The embeddings of the frames of a block are averaged, as the paper does; no other care is taken.
+    The embeddings of a block are averaged, as in the paper; the joints are not smoothed.
     """
     count = max(1, min(frames, len(pair.source), len(pair.target)))
     starts = np.arange(0, len(pair.target), count)
@@ -112,14 +137,14 @@ def sound_by_blocks(audio: Audio, pair: Pair, *, duration_s: float, frames: int 
     begins = np.round(pair.source_times[matches + starts - windows] * audio.rate).astype(np.int64)
     edges = np.round(np.append(pair.target_times[starts], duration_s) * audio.rate).astype(np.int64)
     pieces = [
-        read(audio.samples, int(begin), int(length))
+        read_samples(audio.samples, int(begin), int(length))
         for begin, length in zip(begins, np.diff(edges), strict=True)
     ]
     return Audio(np.concatenate(pieces, axis=1), audio.rate)
 
 
-def _at(rows: NDArray[np.float64], times: Seconds, seconds: Seconds) -> NDArray[np.float64]:
-    """Rows (N, D) between their `times` (N,), at `seconds` (N,); the first and the last go on."""
+def _interpolate(rows: NDArray[np.float64], times: Seconds, seconds: Seconds) -> NDArray[np.float64]:
+    """Interpolate rows (N, D) at `times` (N,) to `seconds` (N,); the ends hold their value."""
     place = np.interp(seconds, times, np.arange(len(times)))
     first = np.floor(place).astype(np.int64)
     share = (place - first)[:, None]
@@ -131,3 +156,96 @@ def _window_means(rows: Embeddings, count: int) -> NDArray[np.float64]:
     sums = np.cumsum(np.asarray(rows, dtype=np.float64), axis=0)
     sums = np.concatenate([np.zeros_like(sums[:1]), sums])
     return np.asarray((sums[count:] - sums[:-count]) / count)
+
+
+def write_with_sound(output: Path | str, video: Path | str, audio: Audio, *, overwrite: bool = False) -> Path:
+    """Write the pictures of `video` with `audio` as their only sound; a .wav gets the sound alone.
+
+    Pictures are copied without loss, or encoded again where the format of the file cannot hold them. The
+    sound is cut, or padded with silence, to the length of the video.
+    """
+    output, video = Path(output), Path(video)
+    check_output(output, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
+    info = probe(video)
+    with atomic_file(output, overwrite=overwrite) as draft:
+        if output.suffix.lower() == ".wav":
+            _write_wav(draft, audio)
+        elif not _copy_pictures(draft, info, audio):
+            frames = _resample_frames(info)
+            write_video(draft, frames, fps=info.fps, audio=audio, overwrite=True)
+    return output
+
+
+def _write_wav(path: Path, audio: Audio) -> None:
+    whole = np.round(np.clip(audio.samples.T, -1.0, 1.0) * 32767).astype("<i2")  # every player reads 16 bit
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(whole.shape[1])
+        file.setsampwidth(2)
+        file.setframerate(audio.rate)
+        file.writeframes(whole.tobytes())
+
+
+def _copy_pictures(draft: Path, info: VideoInfo, audio: Audio) -> bool:
+    """Copy packets without decoding; return whether `draft` shows the same frames at the same times."""
+    av = load_av("writing video")
+    try:
+        if not _remux(draft, info, audio):
+            return False
+        copied = probe(draft)
+    except (av.error.FFmpegError, ValueError, VideoError):
+        return False
+    seen, times = frame_times(draft), frame_times(info.path)
+    is_same = (copied.width, copied.height, copied.rotation) == (info.width, info.height, info.rotation)
+    return is_same and len(seen) == len(times) and bool(np.abs(seen - times).max() < TIME_TOLERANCE_S)
+
+
+def _remux(draft: Path, info: VideoInfo, audio: Audio) -> bool:
+    """Copy every packet of pictures, the first one shown at 0 s, interleaved with the sound."""
+    first = _first_time_stamp(info.path)
+    if first is None:
+        return False
+    av = load_av("writing video")
+    options = {} if draft.suffix.lower() == ".mkv" else {"movflags": "+faststart"}
+    with open_container(info.path) as container, av.open(str(draft), "w", options=options) as result:
+        stream = find_video_stream(container)
+        pictures = result.add_stream_from_template(stream)
+        sound = SoundTrack(result, audio)
+        for packet in _read_packets(container, stream):
+            packet.pts, packet.dts = packet.pts - first, packet.dts - first
+            sound.write_until(Fraction(packet.dts * packet.time_base))
+            packet.stream = pictures
+            result.mux(packet)
+        sound.write_until(Fraction(info.duration_s))
+        sound.finish()
+    return True
+
+
+def _first_time_stamp(path: Path) -> int | None:
+    """The earliest time stamp of the pictures; None where only decoding tells which frames are shown when."""
+    stamps = []
+    with open_container(path) as container:
+        for packet in _read_packets(container, find_video_stream(container)):
+            if packet.pts is None or packet.dts is None or packet.is_discard:
+                return None
+            stamps.append(int(packet.pts))
+    return min(stamps, default=None)
+
+
+def _read_packets(container: Any, stream: Any) -> Iterator[Any]:
+    """Yield the packets of `stream`, without the empty one at the end."""
+    return (packet for packet in container.demux(stream) if packet.size)
+
+
+def _resample_frames(info: VideoInfo) -> Iterator[NDArray[np.uint8]]:
+    """Yield frames (H, W, 3) at the constant rate `info.fps`: at each tick the frame that is shown then."""
+    ticks, total = 0, max(1, round(info.duration_s * info.fps))
+    waiting: NDArray[np.uint8] | None = None
+    for chunk in iter_frames(info.path, chunk_frames=16):
+        for frame, seconds in zip(chunk.frames, chunk.times, strict=True):
+            while waiting is not None and ticks < total and (ticks + 0.5) / info.fps <= seconds:
+                yield waiting
+                ticks += 1
+            waiting = frame
+    for _ in range(ticks, total if waiting is not None else 0):
+        assert waiting is not None
+        yield waiting

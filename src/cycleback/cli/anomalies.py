@@ -1,44 +1,49 @@
-"""`cycleback anomalies`: which takes went wrong, and where."""
+"""`cycleback anomalies`: find the takes that went wrong, and where."""
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.good_takes import check_comparable, names_not_among, note_if_trained_on
 from cycleback.cli.inputs import PRETRAINED, embedded, embedded_or_saved
 from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
-    from cycleback.applications.anomalies import AnomalyScores
+    from cycleback.applications import AnomalyReport
     from cycleback.embeddings import EmbeddingSet
 
 
 def anomalies(
     good: Annotated[
-        Path, typer.Option(help="Takes that went well, at least 5: folder of videos, or embedding set.")
+        Path, typer.Option(help="Give at least 5 takes that went well: a folder or an embedding set.")
     ],
     videos: Videos = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     looks: Annotated[
-        bool, typer.Option("--looks", help="Compare plain looks too: sees what a trained run ignores.")
+        bool,
+        typer.Option(
+            "--looks",
+            help="Also compare untrained features, which catch appearance changes the run ignores.",
+        ),
     ] = False,
     false_alarms: Annotated[
-        float, typer.Option(help="Share of good frames that may be flagged.", min=0.001, max=0.5)
+        float, typer.Option(help="Set the share of good frames that may be flagged.", min=0.001, max=0.5)
     ] = 0.05,
     output: Table = Path("anomalies.csv"),
     picture: Picture = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find where videos leave the way good takes go; a score for every frame, a picture of the oddest.
+    """Find where videos differ from good takes: a score per frame, a picture of the oddest video.
 
     Example: cycleback anomalies new/ --good good/ --run runs/pouring --picture odd.png
     """
-    from cycleback.applications import anomaly_rows, fit_typical
+    from cycleback.applications import find_anomalies
+    from cycleback.applications.plots import draw_oddest
     from cycleback.files import TABLE_SUFFIXES, check_output, write_bytes, write_table
 
     check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
@@ -48,72 +53,48 @@ def anomalies(
         raise UserError("--looks needs the videos: give folders of videos instead of embedding sets")
     known = [embedded_or_saved(good, run=run)]
     views = [embedded(videos, run=run, embeddings=embeddings)]
-    check_comparable(known[0], views[0])
     if looks and run != PRETRAINED:
         views.append(embedded(videos))
         known.append(embedded_or_saved(good, run=PRETRAINED))
-    note_if_trained_on(known[0], run)
-    typical = fit_typical(*known)
-    found = {
-        name: typical.score(*(view[name] for view in views), false_alarms=false_alarms)
-        for name in names_not_among(known[0], views[0])
-    }
-    image = None if picture is None else _picture_of_oddest(found, views[0], known[0])
-    rows = [row for name, each in found.items() for row in anomaly_rows(name, each, views[0].times(name))]
-    write_table(output, rows, overwrite=overwrite)
+    report = find_anomalies(views, known, false_alarms=false_alarms)
+    _note_training_takes(known[0], run)
+    image = None if picture is None else draw_oddest(report)
+    write_table(output, report.rows(), overwrite=overwrite)
     if picture is not None and image is not None:
         write_bytes(picture, image, overwrite=overwrite)
     if as_json:
-        print_json({"table": str(output), "good_takes": len(typical.names), "videos": _summary(found)})
+        print_json({"table": str(output), "good_takes": len(report.good), "videos": report.to_json()})
         return
-    _print_verdicts(found, views[0])
-    odd = sum(each.verdict != "typical" for each in found.values())
+    _print_verdicts(report)
+    odd = sum(each.verdict != "typical" for each in report.scores.values())
     shown = "" if picture is None else f", the oddest in {picture}"
-    print_next(f"{odd} of {len(found)} videos differ from {len(typical.names)} good takes: {output}{shown}")
+    print_next(
+        f"{odd} of {len(report.scores)} videos differ from {len(report.good)} good takes: {output}{shown}"
+    )
 
 
-def _summary(found: "dict[str, AnomalyScores]") -> dict[str, Any]:
-    return {
-        name: {
-            "verdict": each.verdict,
-            "peak_frame": each.peak,
-            "peak_score": round(float(each.scores.max()), 4),
-            "threshold": round(each.threshold, 4),
-            "spans": [list(span) for span in each.spans],
-        }
-        for name, each in found.items()
-    }
+def _note_training_takes(good: "EmbeddingSet", run: str) -> None:
+    """Print a note when the run was trained on these takes: they then look more alike than new ones do."""
+    from cycleback.runs import VIDEOS_FILE, find_run, run_split
+
+    if run == PRETRAINED or not (find_run(run) / VIDEOS_FILE).is_file():
+        return
+    same = len(set(good.names) & set(run_split(run)["train"]))
+    if same:
+        print(
+            f"note: {same} good takes are named like videos {run} was trained on. If they are the same, "
+            "expect more false alarms than stated; takes the run has not seen give a better threshold.",
+            file=sys.stderr,
+        )
 
 
-def _print_verdicts(found: "dict[str, AnomalyScores]", videos: "EmbeddingSet") -> None:
-    """A line a video, and a line a span where something differs."""
-    for name, each in found.items():
+def _print_verdicts(report: "AnomalyReport") -> None:
+    """Print one line per video, and one per span where something differs."""
+    for name, each in report.scores.items():
         peak = float(each.scores.max())
         normal = f"good takes stay below {each.peak_threshold:.1f}"
         print(f"{name}: {each.verdict} (highest score {peak:.1f}, {normal})")
         if each.verdict == "something differs":
-            times = videos.times(name)
+            times = report.videos.times(name)
             for first, last in each.spans:
                 print(f"  frames {first}-{last}  {times[first]:.2f}-{times[last]:.2f} s")
-
-
-def _picture_of_oddest(
-    found: "dict[str, AnomalyScores]", videos: "EmbeddingSet", good: "EmbeddingSet"
-) -> bytes:
-    """The video with the highest score, beside the good frames it is matched to."""
-    from cycleback.applications import paths_of
-    from cycleback.applications.curve_pictures import anomaly_picture, shown_frames
-    from cycleback.video import read_frames
-
-    name = max(found, key=lambda each: float(found[each].scores.max()))
-    scores, shown = found[name], shown_frames(found[name])
-    matched = [(good.names[take], frame) for take, frame in scores.matches[shown].tolist()]
-    files = dict(zip(good.names, paths_of(good, good.names), strict=True))
-    return anomaly_picture(
-        scores,
-        videos.times(name),
-        shown=shown,
-        take=list(read_frames(paths_of(videos, [name])[0], shown)),
-        typical=[read_frames(files[take], [frame])[0] for take, frame in matched],
-        title=f"{name}: {scores.verdict}",
-    )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.errors import DataError, UserError
+from cycleback.errors import UserError
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
@@ -64,13 +64,3 @@ def encoder_of(run: str, *, made: "dict[str, str | None]") -> "Encoder":
     encoder = load_encoder(run)
     check_same_encoder({**made, run: fingerprint(encoder)})
     return encoder
-
-
-def check_one_action(*sets: "EmbeddingSet") -> None:
-    """Refuse to align videos of different actions, where these are known."""
-    shown = {found.action(name): name for found in sets for name in found if found.action(name)}
-    if len(shown) > 1:
-        (first, one), (second, other), *_ = shown.items()
-        raise DataError(
-            f"{one} shows {first!r} and {other} shows {second!r}: give videos of one and the same action"
-        )

@@ -1,4 +1,4 @@
-"""`cycleback plot`: pictures of embeddings and of training, for papers and pages."""
+"""`cycleback plot`: draw embeddings and training for papers and pages."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from cycleback.cli.checks import METHODS, check_choice
-from cycleback.cli.inputs import PRETRAINED, check_one_action, embedded
+from cycleback.cli.inputs import PRETRAINED, embedded
 from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
 
 plot = typer.Typer(name="plot", help="Draw embeddings and training: PNG, SVG or PDF.", no_args_is_help=True)
-Output = Annotated[Path, typer.Option("-o", "--output", help="Picture to write: .png, .svg or .pdf.")]
-Size = Annotated[str | None, typer.Option(help="Width x height in inches, such as 7x4.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Write this picture: .png, .svg or .pdf.")]
+Size = Annotated[str | None, typer.Option(help="Set width x height in inches, such as 7x4.")]
 
 
 @plot.command("map")
@@ -21,7 +21,7 @@ def plot_map(
     videos: Videos = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
-    by: Annotated[str, typer.Option(help="tsne or pca.")] = "tsne",
+    by: Annotated[str, typer.Option(help="Project by tsne or pca.")] = "tsne",
     no_frames: Annotated[bool, typer.Option("--no-frames", help="Show no frames around the map.")] = False,
     output: Output = Path("map.png"),
     size: Size = None,
@@ -32,20 +32,20 @@ def plot_map(
 
     Example: cycleback plot map golf/ --run runs/golf -o map.svg
     """
-    from cycleback.applications.plots import map_picture
-    from cycleback.applications.plots.thumbnails import frame_reader
+    from cycleback.applications.plots import draw_map
+    from cycleback.applications.plots.maps import PROJECTIONS, open_thumbnails
 
-    check_choice("map by", by, ("tsne", "pca"))
-    format, inches = _checked(output, size, overwrite=overwrite)
+    check_choice("map by", by, PROJECTIONS)
+    format, inches = _check_output(output, size, overwrite=overwrite)
     found = embedded(videos, run=run, embeddings=embeddings)
     phases = {name: found.phases(name) for name in found.names}
     events = found.event_names
-    picture = map_picture(
+    picture = draw_map(
         {name: found[name] for name in found.names},
         by=by,
         phases={name: known for name, known in phases.items() if known is not None},
         phase_names=[f"before {events[0]}", *(f"after {event}" for event in events)] if events else [],
-        thumbnail=None if no_frames else frame_reader({name: found.path(name) for name in found.names}),
+        thumbnail=None if no_frames else open_thumbnails({name: found.path(name) for name in found.names}),
         size=inches,
         format=format,
     )
@@ -67,13 +67,14 @@ def similarity(
 
     Example: cycleback plot similarity a.mp4 b.mp4 --run runs/golf -o similarity.pdf
     """
-    from cycleback.applications.plots import shared_events, similarity_picture
+    from cycleback.applications.plots import draw_similarity, shared_events
+    from cycleback.embeddings import check_one_action
 
-    format, inches = _checked(output, size, overwrite=overwrite)
+    format, inches = _check_output(output, size, overwrite=overwrite)
     found = embedded([a, b], run=run, embeddings=embeddings)
     check_one_action(found)
-    first, second = found.names[0], found.names[-1]  # one and the same, where A is B
-    picture = similarity_picture(
+    first, second = found.names[0], found.names[-1]  # the same, if A is B
+    picture = draw_similarity(
         {"": (found[first], found[second])},
         events=shared_events(found.events(first), found.events(second)),
         names=(first, second),
@@ -88,7 +89,7 @@ def progress(
     videos: Videos = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
-    reference: Annotated[str | None, typer.Option(help="Name of the video to measure by.")] = None,
+    reference: Annotated[str | None, typer.Option(help="Measure by this video (default: the first).")] = None,
     method: Method = "dtw",
     output: Output = Path("progress.png"),
     size: Size = None,
@@ -99,24 +100,16 @@ def progress(
 
     Example: cycleback plot progress golf/ --run runs/golf --reference swing_03
     """
-    from cycleback.applications.plots import progress_curves, progress_picture
+    from cycleback.applications import measure_progress
+    from cycleback.applications.plots import draw_progress
 
     check_choice("alignment method", method, METHODS)
-    format, inches = _checked(output, size, overwrite=overwrite)
+    format, inches = _check_output(output, size, overwrite=overwrite)
     found = embedded(videos, run=run, embeddings=embeddings)
-    check_one_action(found)
-    chosen = reference or found.names[0]
-    curves = progress_curves(found, found.names, reference=chosen, method=method)  # type: ignore[arg-type]
-    picture = progress_picture(
-        curves,
-        reference=chosen,
-        events={name: found.events(name) for name in found.names},
-        size=inches,
-        format=format,
-    )
-    _write(
-        output, picture, f"progress of {len(found)} videos by {chosen}", overwrite=overwrite, as_json=as_json
-    )
+    report = measure_progress(found, reference or found.names[0], method=method)  # type: ignore[arg-type]
+    picture = draw_progress(report, size=inches, format=format)
+    what = f"progress of {len(found)} videos by {report.reference}"
+    _write(output, picture, what, overwrite=overwrite, as_json=as_json)
 
 
 @plot.command()
@@ -125,7 +118,7 @@ def evolution(
         list[str], typer.Argument(help="Run folders, in order; with --pair also models by name.")
     ],
     pair: Annotated[
-        tuple[str, str] | None, typer.Option(help="Two videos: draw their similarity by every run.")
+        tuple[str, str] | None, typer.Option(help="Draw the similarity of two videos by every run.")
     ] = None,
     output: Output = Path("evolution.png"),
     size: Size = None,
@@ -136,27 +129,29 @@ def evolution(
 
     Example: cycleback plot evolution pretrained runs/short runs/long --pair a.mp4 b.mp4
     """
-    from cycleback.applications.plots import evolution_picture, similarity_picture
+    from cycleback.applications.plots import draw_evolution, draw_similarity
     from cycleback.runs import saved_recipe
     from cycleback.training.log import read_log
 
-    format, inches = _checked(output, size, overwrite=overwrite)
+    format, inches = _check_output(output, size, overwrite=overwrite)
     if pair is None:
         for run in runs:
-            saved_recipe(Path(run))  # says what is missing, if this is no run folder
+            saved_recipe(Path(run))  # raises, if this is not a run folder
         logs = {run: read_log(Path(run)) for run in runs}
-        picture = evolution_picture(logs, size=inches, format=format)
+        picture = draw_evolution(logs, size=inches, format=format)
     else:
         sets = {run: embedded(pair, run=run) for run in runs}
         matrices = {run: (found[found.names[0]], found[found.names[-1]]) for run, found in sets.items()}
         names = (Path(pair[0]).stem, Path(pair[1]).stem)
         columns = min(4, len(matrices))
-        picture = similarity_picture(matrices, names=names, columns=columns, size=inches, format=format)
+        picture = draw_similarity(matrices, names=names, columns=columns, size=inches, format=format)
     _write(output, picture, f"evolution over {len(runs)} runs", overwrite=overwrite, as_json=as_json)
 
 
-def _checked(output: Path, size: str | None, *, overwrite: bool) -> tuple[str, tuple[float, float] | None]:
-    """Format and size of the picture, before any work is done."""
+def _check_output(
+    output: Path, size: str | None, *, overwrite: bool
+) -> tuple[str, tuple[float, float] | None]:
+    """Return the format and the size in inches of the picture, checked before any work is done."""
     from cycleback.applications.plots import FORMATS
     from cycleback.files import check_output
 

@@ -1,12 +1,145 @@
-"""`cycleback transfer`: what one video has, given to the others through the alignment."""
+"""`cycleback transfer`: carry labels or sound of one video over to others through the alignment."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.transfer_labels import labels
-from cycleback.cli.transfer_sound import sound
+from cycleback.cli.checks import METHODS, check_choice
+from cycleback.cli.inputs import PRETRAINED, embedded
+from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
+from cycleback.cli.output import console, print_json, print_next
 
+if TYPE_CHECKING:
+    from cycleback.applications import TransferredLabels
+
+LABEL_FORMATS = "csv, json, elan, label-studio, via, boris, boris-events, labelu, activitynet or frames"
+MAX_ROWS, MAX_NEXT = 20, 5
 transfer = typer.Typer(
     name="transfer", help="Carry labels or sound over to other videos.", no_args_is_help=True
 )
-for command in (labels, sound):
-    transfer.command()(command)
+
+
+@transfer.command()
+def labels(
+    given: Annotated[Path, typer.Argument(metavar="LABELS", help="Labels of one or a few of the videos.")],
+    videos: Videos = None,
+    run: Run = PRETRAINED,
+    embeddings: Embeddings = None,
+    method: Method = "dtw",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Write this file; for elan and frames, a folder (default: LABELS-all)."
+        ),
+    ] = None,
+    to_format: Annotated[
+        str | None,
+        typer.Option("--format", help=f"Write {LABEL_FORMATS} (default: by the output's name, or csv)."),
+    ] = None,
+    from_format: Annotated[
+        str | None, typer.Option("--from", help="Set the format of LABELS, if its content does not tell.")
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Carry key events and segments of a few videos over to all, with a confidence for each.
+
+    Example: cycleback transfer labels first.csv golf/ --run runs/golf --format elan -o golf-labels
+    """
+    from cycleback.annotations import read_annotations, write_annotations
+    from cycleback.annotations.registry import format_named
+    from cycleback.applications import match_labels, transfer_labels
+    from cycleback.files import check_output
+
+    check_choice("alignment method", method, METHODS)
+    chosen = format_named(to_format or _guess_format(output))
+    ending = "" if chosen.one_video else chosen.suffixes[0]
+    output = output or Path(f"{given.stem}-all{ending}")
+    check_output(output, overwrite=overwrite)
+    known = read_annotations(given, format=from_format)
+    found = embedded(videos, run=run, embeddings=embeddings)
+    events, segments = match_labels(known, found)
+    result = transfer_labels(found, events, segments=segments, method=method)  # type: ignore[arg-type]
+    path = write_annotations(output, list(result.videos.values()), format=chosen.name, overwrite=overwrite)
+    if as_json:
+        next_videos = list(result.label_next[:MAX_NEXT])
+        print_json(
+            {"labels": str(path), "format": chosen.name, **result.to_json(), "label_next": next_videos}
+        )
+        return
+    _print_labels(result)
+    by_hand = len(result.videos) - len(result.label_next)
+    print_next(f"{len(result.label_next)} videos labelled by the labels of {by_hand}: {path}")
+
+
+def _guess_format(output: Path | None) -> str:
+    from cycleback.annotations import FORMATS
+
+    suffix = "" if output is None else output.suffix.lower()
+    return next((each.name for each in FORMATS.values() if suffix in each.suffixes), "csv")
+
+
+def _print_labels(result: "TransferredLabels") -> None:
+    """Print the least certain labels, and the videos to label next."""
+    from rich.table import Table
+
+    from cycleback.annotations import Event
+
+    table = Table("video", "event", "time", "confidence")
+    rows = [(name, label) for name in result.label_next for label in result.videos[name].labels]
+    for name, label in rows[:MAX_ROWS]:
+        ends = (label.at,) if isinstance(label, Event) else (label.start, label.end)
+        when = "-".join(f"{result.videos[name].seconds(at):.2f}" for at in ends)
+        table.add_row(name, label.name, f"{when} s", f"{label.confidence:.2f}")
+    console().print(table)
+    if len(rows) > MAX_ROWS:
+        print(f"... and {len(rows) - MAX_ROWS} more")
+    if result.left_out:
+        print(f"not labelled, as no labelled video shows their action: {', '.join(result.left_out)}")
+    print(f"label this next: {', '.join(result.label_next[:MAX_NEXT])}")
+
+
+@transfer.command()
+def sound(
+    source: Annotated[str, typer.Argument(help="Video with the sound, or its name in the embedding set.")],
+    target: Annotated[str, typer.Argument(help="Video to be given it, or its name in the embedding set.")],
+    run: Run = PRETRAINED,
+    embeddings: Embeddings = None,
+    method: Annotated[str, typer.Option(help="Choose smooth, or blocks as in the paper.")] = "smooth",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write this video or .wav (default: TARGET-with-sound.mp4)."),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Give a video the sound of another that shows the same action; needs no training.
+
+    Example: cycleback transfer sound pour.mp4 silent.mp4 -o heard.mp4
+    """
+    from cycleback.applications import locate_videos, transfer_sound, write_with_sound
+    from cycleback.applications.sound import SOUND_METHODS, SOUND_SUFFIXES, check_sound_pair
+    from cycleback.data.selection import name_files
+    from cycleback.embeddings import check_one_action
+    from cycleback.files import check_output
+
+    check_choice("method of sound transfer", method, SOUND_METHODS)
+    path = output or Path(f"{Path(target).stem}-with-sound.mp4")
+    check_output(path, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
+    names = [source, target]
+    if embeddings is None:
+        check_sound_pair(Path(source), Path(target))
+        names = name_files([Path(source), Path(target)])
+    found = embedded([source, target], run=run, embeddings=embeddings)
+    check_one_action(found)
+    heard = transfer_sound(found, *names, method=method)  # type: ignore[arg-type]
+    write_with_sound(path, locate_videos(found, names)[1], heard.audio, overwrite=overwrite)
+    confidence = float(heard.confidence.mean())
+    if as_json:
+        print_json(
+            {"output": str(path), "source": source, "target": target, "method": method}
+            | {"seconds": round(heard.audio.duration_s, 3), "mean_confidence": round(confidence, 4)}
+        )
+        return
+    print_next(f"{target} with the sound of {source}, mean confidence {confidence:.2f}: {path}")

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.applications.plots.figure import image_bytes, new_figure
-from cycleback.applications.plots.map import dots_by_phase, dots_by_time, project
-from cycleback.applications.plots.thumbnails import spread_out
+from cycleback.applications.plots.maps import draw_phase_dots, draw_time_dots, project, spread_points
 from cycleback.comparison.thumbnails import Thumbnails
 from cycleback.embeddings import EmbeddingSet
 
@@ -48,20 +47,20 @@ def _draw_dots(
 ) -> None:
     known = {name: embeddings.phases(name) for name, _ in owners}
     if any(phases is None for phases in known.values()):
-        dots_by_time(
+        draw_time_dots(
             figure, axis, points, np.array([frame / len(embeddings[name]) for name, frame in owners])
         )
         return
     labels = np.array([known[name][frame] for name, frame in owners])  # type: ignore[index]
     events = list(embeddings.events(owners[0][0]))
     titles = [f"before “{events[0]}”", *(f"after “{event}”" for event in events)]
-    dots_by_phase(axis, points, labels, titles)
+    draw_phase_dots(axis, points, labels, titles)
 
 
 def _place_frames(axis: Any, points: Points, owners: Sequence[tuple[str, int]], thumbs: Thumbnails) -> None:
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
-    for index in spread_out(points, FRAMES_SHOWN):
+    for index in spread_points(points, FRAMES_SHOWN):
         image = OffsetImage(thumbs.picture(*owners[index], height=96), zoom=0.36)
         frame = {"edgecolor": "#888888", "lw": 0.6}
         axis.add_artist(AnnotationBbox(image, tuple(points[index]), pad=0.1, bboxprops=frame, zorder=3))

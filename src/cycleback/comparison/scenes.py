@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cycleback.applications.plots import shared_events, similarity_picture
+from cycleback.applications.plots import draw_similarity, shared_events
 from cycleback.comparison.examples import Example, choose_videos, find_example, strips_html
 from cycleback.comparison.folder import read_json
 from cycleback.comparison.pictures import map_picture
@@ -54,7 +54,7 @@ def draw_scenes(plan: Plan, place: Place, best: str) -> Scenes:
     return Scenes(
         pair=pair,
         snapshots=list(stages) if -1 not in stages else [],
-        similarity=similarity_picture(
+        similarity=draw_similarity(
             {_stage_title(step): (found[pair[0]], found[pair[1]]) for step, found in stages.items()},
             events=shared_events(*(sets[best].events(name) for name in pair)),
             size=(3.0 * len(stages), 2.8),  # inches

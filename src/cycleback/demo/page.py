@@ -7,8 +7,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from cycleback.applications import own_pace, paths_of, reference_pace, write_synced
-from cycleback.applications.plots import shared_events, similarity_picture, tsne_picture
+from cycleback.applications import keep_own_pace, locate_videos, match_reference, write_synced
+from cycleback.applications.plots import draw_similarity, draw_tsne, shared_events
 from cycleback.embeddings import EmbeddingSet
 
 COLUMNS = {
@@ -39,7 +39,7 @@ def write_page(out: Path, report: Mapping[str, Any], *, sets: Mapping[str, Embed
     """
     names = list(sets["trained"].names)
     video = write_before_after(out / "before_after.mp4", sets["trained"], names[:SHOWN_VIDEOS])
-    pictures = {"similarity": draw_similarity(sets, names[0], names[1]), "tsne": draw_map(sets)}
+    pictures = {"similarity": draw_pair(sets, names[0], names[1]), "tsne": draw_map(sets)}
     for name, picture in pictures.items():
         (out / f"{name}.png").write_bytes(picture)
     page = Template((Path(__file__).parent / "report.html").read_text("utf-8")).substitute(
@@ -56,14 +56,14 @@ def write_page(out: Path, report: Mapping[str, Any], *, sets: Mapping[str, Embed
     return path
 
 
-def draw_similarity(sets: Mapping[str, EmbeddingSet], a: str, b: str) -> bytes:
+def draw_pair(sets: Mapping[str, EmbeddingSet], a: str, b: str) -> bytes:
     """The similarity matrix of two held-out videos, by frozen features and by what was learned."""
     trained, frozen = sets["trained"], sets["frozen"]
     panels = {
         "before: frozen ImageNet features": (frozen[a], frozen[b]),
         "after: learned without labels": (trained[a], trained[b]),
     }
-    return similarity_picture(panels, events=shared_events(trained.events(a), trained.events(b)))
+    return draw_similarity(panels, events=shared_events(trained.events(a), trained.events(b)))
 
 
 def draw_map(sets: Mapping[str, EmbeddingSet]) -> bytes:
@@ -72,15 +72,15 @@ def draw_map(sets: Mapping[str, EmbeddingSet]) -> bytes:
     phases = {name: trained.phases(name) for name in trained.names}
     known = {name: phase for name, phase in phases.items() if phase is not None}
     maps = {"before": [frozen[name] for name in known], "after": [trained[name] for name in known]}
-    return tsne_picture(maps, list(known.values()), phase_names=_phase_names(trained))
+    return draw_tsne(maps, list(known.values()), phase_names=_phase_names(trained))
 
 
 def write_before_after(path: Path, embeddings: EmbeddingSet, names: list[str]) -> Path:
     """Two rows of the same clips: as filmed above, at the pace of the first below."""
-    videos = paths_of(embeddings, names)
-    synced = reference_pace(embeddings, names, reference=names[0])
+    videos = locate_videos(embeddings, names)
+    synced = match_reference(embeddings, names, reference=names[0])
     length = len(synced[0])
-    filmed = [indices[:length] for indices in own_pace(embeddings, names)]
+    filmed = [indices[:length] for indices in keep_own_pace(embeddings, names)]
     captions = [f"as filmed: {name}" for name in names] + [f"in sync: {name}" for name in names]
     return write_synced(
         path,

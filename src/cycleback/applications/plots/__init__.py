@@ -1,28 +1,31 @@
-"""Pictures of embeddings for papers and pages: PNG, SVG or PDF bytes, colour-blind safe.
+"""Pictures of embeddings as PNG, SVG or PDF bytes, safe for colour-blind readers.
 
-    similarity_picture   how near each frame of A is to each frame of B, and the path of the alignment
-    tsne_picture         t-SNE maps of several encoders, by phase
-    map_picture          one map of videos as trajectories, with frames around it
-    progress_picture     how far through the action each video is, against its time
-    evolution_picture    loss and cycle-consistency rate over training
+    draw_similarity   how near each frame of A is to each frame of B, and the path of the alignment
+    draw_alignment    the same with the matches of an alignment
+    draw_tsne         t-SNE maps of several encoders, by phase
+    draw_map          one map of videos as trajectories, with frames around it
+    draw_progress     how far through the action each video is, against its time; rewards
+    draw_oddest       the video that differs most from good takes
+    draw_evolution    loss and cycle-consistency rate over training
 
-All take arrays and return bytes; `cycleback plot` is the command.
+The command is `cycleback plot`.
 """
 
-from cycleback.applications.plots.evolution import evolution_picture
+from cycleback.applications.plots.curves import draw_anomaly, draw_evolution, draw_oddest, draw_progress
 from cycleback.applications.plots.figure import FORMATS, PHASE_COLOURS
-from cycleback.applications.plots.map import map_picture, tsne_picture
-from cycleback.applications.plots.progress import progress_curves, progress_picture
-from cycleback.applications.plots.similarity import shared_events, similarity_picture
+from cycleback.applications.plots.maps import draw_map, draw_tsne
+from cycleback.applications.plots.similarity import draw_alignment, draw_similarity, shared_events
 
 __all__ = [
     "FORMATS",
     "PHASE_COLOURS",
-    "evolution_picture",
-    "map_picture",
-    "progress_curves",
-    "progress_picture",
+    "draw_alignment",
+    "draw_anomaly",
+    "draw_evolution",
+    "draw_map",
+    "draw_oddest",
+    "draw_progress",
+    "draw_similarity",
+    "draw_tsne",
     "shared_events",
-    "similarity_picture",
-    "tsne_picture",
 ]

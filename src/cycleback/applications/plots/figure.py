@@ -1,4 +1,4 @@
-"""What all pictures share: a figure in our style that needs no screen, and its bytes."""
+"""The style, figure and file formats that all pictures share; no screen is needed."""
 
 import io
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ PHASE_COLOURS = (
     "#EE7733",
     "#009988",
 )
-TIME_COLOURS = "viridis"  # a colour map that rises in brightness: it reads in grey, too
+TIME_COLOURS = "viridis"  # its brightness rises, so it is readable in grey, too
 PANEL = (5.2, 4.4)  # inches
 STYLE = {
     "font.size": 10,
@@ -37,9 +37,9 @@ STYLE = {
     "axes.axisbelow": True,
     "grid.color": "#E4E4E4",
     "savefig.dpi": 150,
-    "svg.fonttype": "none",  # letters stay letters: they can be searched, edited and set in any font
+    "svg.fonttype": "none",  # keep text as text: it can be searched, edited and set in any font
     "pdf.fonttype": 42,
-    "svg.hashsalt": "cycleback",  # the same picture gives the same file
+    "svg.hashsalt": "cycleback",  # makes files reproducible
 }
 
 
@@ -47,11 +47,11 @@ STYLE = {
 def new_figure(
     count: int, *, size: tuple[float, float] | None = None, columns: int | None = None
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """A matplotlib figure with `count` axes in our style; matplotlib's own settings stay as they were.
+    """Open a matplotlib figure with `count` axes in our style; matplotlib's own settings stay unchanged.
 
     Args:
-        size: width and height in inches; default: 5.2 x 4.4 a panel.
-        columns: panels a row; default: all.
+        size: width and height in inches; default: 5.2 x 4.4 per panel.
+        columns: panels per row; default: all.
     """
     matplotlib = require("matplotlib", extra="plot", purpose="a picture")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -69,7 +69,7 @@ def new_figure(
 
 
 def image_bytes(figure: Any, format: str) -> bytes:
-    """The figure as "png", "svg" or "pdf"; the same figure gives the same bytes."""
+    """Encode the figure as "png", "svg" or "pdf"; the same figure gives the same bytes."""
     if format not in FORMATS:
         raise UserError(f"no picture format {format!r}: expected {one_of(FORMATS)}")
     buffer = io.BytesIO()

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import dtw_path, squared_distances
+from cycleback.alignment import Alignment, dtw_path, squared_distances
 from cycleback.applications.plots.figure import image_bytes, new_figure
 
 Embeddings = NDArray[np.float32]
 RINGS: dict[str, Any] = {"s": 70, "facecolors": "none", "edgecolors": "#EE6677", "linewidths": 2, "zorder": 3}
 
 
-def similarity_picture(
+def draw_similarity(
     panels: Mapping[str, tuple[Embeddings, Embeddings]],
     *,
     path: NDArray[np.int64] | None = None,
@@ -26,21 +26,21 @@ def similarity_picture(
     size: tuple[float, float] | None = None,
     format: str = "png",
 ) -> bytes:
-    """One matrix a panel: how near each frame of A (rows) is to each frame of B, and their alignment.
+    """Draw one matrix per panel: how near each frame of A (rows) is to each frame of B, and their alignment.
 
     Args:
         panels: title -> embeddings (T, D) of A and (S, D) of B.
-        path: (L, 2), frames of A and B that go together: a line, or dots where it runs back. Default: the
-            path of plain dtw.
-        events: true frames of the key events in A and in B, drawn as rings the line should pass through.
+        path: (L, 2), matched frames of A and B: a line, or dots where it runs backwards. Default: the path
+            of plain DTW.
+        events: true frames of the key events in A and in B, drawn as rings that the line should pass through.
         names: of A and B.
-        columns: matrices a row.
+        columns: matrices per row.
         size: inches.
         format: "png", "svg" or "pdf".
     """
     with new_figure(len(panels), size=size, columns=columns) as (figure, axes):
         for axis, (title, (a, b)) in zip(axes, panels.items(), strict=True):
-            image = _draw(axis, a, b, path)
+            image = _draw_matrix(axis, a, b, path)
             if events is not None:
                 axis.scatter(events[1], events[0], **RINGS)
             axis.set(title=title, xlabel=f"frame of {names[1]}", ylabel=f"frame of {names[0]}")
@@ -50,17 +50,27 @@ def similarity_picture(
         return image_bytes(figure, format)
 
 
+def draw_alignment(
+    a: Embeddings, b: Embeddings, alignment: Alignment, *, names: tuple[str, str], format: str = "png"
+) -> bytes:
+    """Draw the similarity of A (T, D) and B (S, D) with the matches that an alignment found."""
+    path = alignment.path
+    if path is None:  # nearest: one point per frame, in no order
+        path = np.stack([np.arange(len(alignment.indices)), alignment.indices], axis=1)
+    return draw_similarity({"": (a, b)}, path=path, names=names, format=format)
+
+
 def shared_events(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[list[int], list[int]]:
-    """Frames of the key events that both A and B have, as `similarity_picture` takes them."""
+    """Return the frames of the key events that both A and B have, as `draw_similarity` takes them."""
     shared = [event for event in a if event in b]
     return [a[event] for event in shared], [b[event] for event in shared]
 
 
-def _draw(axis: Any, a: Embeddings, b: Embeddings, path: NDArray[np.int64] | None) -> Any:
-    """The matrix of one pair and its alignment."""
+def _draw_matrix(axis: Any, a: Embeddings, b: Embeddings, path: NDArray[np.int64] | None) -> Any:
+    """Draw the matrix of one pair and its alignment."""
     distances = squared_distances(a, b)  # (T, S)
-    typical = float(np.median(distances))
-    similarity = np.exp(-distances / typical) if typical > 0 else np.ones_like(distances)
+    median = float(np.median(distances))
+    similarity = np.exp(-distances / median) if median > 0 else np.ones_like(distances)
     image = axis.imshow(similarity, cmap="cividis", aspect="auto", interpolation="nearest", vmin=0, vmax=1)
     rows, columns = (dtw_path(distances) if path is None else path).T
     if (np.diff(rows) >= 0).all() and (np.diff(columns) >= 0).all():

@@ -1,3 +1,4 @@
+import ast
 import csv
 import json
 from pathlib import Path
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 from cycleback.alignment import align
-from cycleback.applications import alignment_rows
+from cycleback.applications import tabulate_alignment, tabulate_clock
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, UserError
 from cycleback.files import write_table
@@ -15,7 +16,7 @@ from cycleback.files import write_table
 @pytest.fixture
 def rows(embeddings: EmbeddingSet) -> list[dict[str, object]]:
     alignment = align(embeddings["slow"], embeddings["fast"])
-    return alignment_rows(alignment, times_a=np.arange(20) / 10, times_b=np.arange(40) / 20)
+    return tabulate_alignment(alignment, times_a=np.arange(20) / 10, times_b=np.arange(40) / 20)
 
 
 def test_a_row_says_where_and_when(rows: list[dict[str, object]]) -> None:
@@ -24,11 +25,22 @@ def test_a_row_says_where_and_when(rows: list[dict[str, object]]) -> None:
     assert all(row["seconds_b"] == pytest.approx(row["frame_b"] / 20) for row in rows)
 
 
+def test_a_row_says_whether_its_match_is_sure(rows: list[dict[str, object]]) -> None:
+    assert list(rows[0])[4:] == ["confidence", "matched", "sure"]
+    assert all(row["matched"] is True and row["sure"] is (row["confidence"] >= 0.5) for row in rows)
+
+
+def test_a_clock_has_frame_and_second_of_each_video(embeddings: EmbeddingSet) -> None:
+    timed = EmbeddingSet.from_arrays({name: embeddings[name] for name in embeddings}, fps=10)
+    rows = tabulate_clock(timed, ["slow", "fast"], np.array([[0, 3], [1, 7]]))
+    assert rows[1] == {"tick": 1, "slow frame": 3, "slow seconds": 0.3, "fast frame": 7, "fast seconds": 0.7}
+
+
 def test_csv_and_json_hold_the_same(rows: list[dict[str, object]], tmp_path: Path) -> None:
     write_table(tmp_path / "t.csv", rows)
     write_table(tmp_path / "t.json", rows)
     lines = csv.DictReader((tmp_path / "t.csv").read_text().splitlines())
-    from_csv = [{key: float(value) for key, value in row.items()} for row in lines]
+    from_csv = [{key: ast.literal_eval(value) for key, value in row.items()} for row in lines]
     assert from_csv == json.loads((tmp_path / "t.json").read_text())
 
 

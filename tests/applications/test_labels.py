@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from cycleback.annotations import Annotation, Event, Moment, Segment
-from cycleback.applications.label_files import labels_in_frames
-from cycleback.applications.label_transfer import label_transfer_error, transfer_labels
+from cycleback.applications.labels import label_transfer_error, match_labels, transfer_labels
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError
 
@@ -152,7 +151,7 @@ def test_label_files_become_frames_of_the_videos_they_mean() -> None:
     segments = (Segment("swing", Moment(0.4), Moment(2.4)),)
     given = Annotation("a", (Event("top", Moment(1.21)),), segments, file=r"C:\golf\a.mp4")
     upload = Annotation("0a1b2c3d-b", (Event("top", Moment(frame=7)),))
-    events, spans = labels_in_frames([given, upload], videos)
+    events, spans = match_labels([given, upload], videos)
     assert events == {"golf/a": {"top": 30}, "golf/b": {"top": 7}}
     assert spans == {"golf/a": [("swing", 10, 60)]}
 
@@ -172,11 +171,11 @@ def test_label_files_become_frames_of_the_videos_they_mean() -> None:
 def test_a_label_that_fits_no_frame_is_named(name: str, seconds: float, words: str) -> None:
     videos = EmbeddingSet.from_arrays({"golf1": curve(60), "golf2": curve(60)}, fps=25)
     with pytest.raises(DataError, match=words):
-        labels_in_frames([Annotation(name, (Event("top", Moment(seconds)),))], videos)
+        match_labels([Annotation(name, (Event("top", Moment(seconds)),))], videos)
 
 
 def test_an_event_that_comes_twice_is_told() -> None:
     twice = (Event("top", Moment(frame=3)), Event("top", Moment(frame=9)))
     with pytest.warns(UserWarning, match="a: 'top' is labelled twice, the first counts"):
-        events, _ = labels_in_frames([Annotation("a", twice)], EmbeddingSet.from_arrays({"a": curve(60)}))
+        events, _ = match_labels([Annotation("a", twice)], EmbeddingSet.from_arrays({"a": curve(60)}))
     assert events == {"a": {"top": 3}}

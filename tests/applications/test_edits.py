@@ -10,7 +10,13 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
-from cycleback.applications.edit_decisions import write_edits
+from cycleback.applications.edits import (
+    Segment,
+    fit_segments,
+    format_edit_list,
+    format_time_code,
+    write_edits,
+)
 from cycleback.applications.pace import Pace, smooth_pace
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, UserError
@@ -121,3 +127,67 @@ def test_no_list_is_written_where_one_exists(pace: Pace, ramps: list[Path], tmp_
     with pytest.raises(OutputExistsError, match=r"edits-fast\.edl exists"):
         write_edits(tmp_path / "edits.edl", pace, ramps)
     assert [path.name for path in tmp_path.iterdir()] == ["edits-fast.edl"]
+
+
+VIDEOS = [Path("/takes/a.mp4"), Path("/takes/b.mp4")]
+
+
+def test_an_event_has_source_and_record_times_and_its_speed() -> None:
+    segments = [Segment(0, 0, 50, 1.0, 3.0), Segment(1, 50, 75, 4.0, 4.5)]
+    lines = format_edit_list(segments, VIDEOS, fps=25, title="two takes").splitlines()
+    assert lines[:2] == ["TITLE: two takes", "FCM: NON-DROP FRAME"]
+    assert lines[3] == "001  AX       V     C        00:00:01:00 00:00:03:00 01:00:00:00 01:00:02:00"
+    assert lines[4] == "* FROM CLIP NAME: a.mp4"  # at full speed: no M2
+    assert lines[5] == "002  AX       V     C        00:00:04:00 00:00:04:12 01:00:02:00 01:00:03:00"
+    assert lines[6].split() == ["M2", "AX", "012.5", "00:00:04:00"]
+    assert lines[7] == "* FROM CLIP NAME: b.mp4"
+
+
+def test_a_still_uses_one_frame() -> None:
+    line = format_edit_list([Segment(0, 0, 10, 2.0, 2.0)], VIDEOS, fps=25, title="x").splitlines()[3]
+    assert "00:00:02:00 00:00:02:01 01:00:00:00 01:00:00:10" in line
+
+
+@pytest.mark.parametrize(
+    ("frame", "fps", "code"),
+    [(0, 30, "00:00:00:00"), (30, 29.97, "00:00:01:00"), (25 * 60, 25, "00:01:00:00")],
+)
+def test_time_codes_count_without_drops(frame: int, fps: float, code: str) -> None:
+    assert format_time_code(frame, fps) == code
+
+
+def followed(segments: list[Segment], fps: float) -> np.ndarray:
+    """The source second at every output frame, by the segments."""
+    return np.concatenate(
+        [
+            segment.source_start_s + segment.speed(fps) * np.arange(segment.end - segment.start) / fps
+            for segment in segments
+        ]
+    )
+
+
+def test_two_speeds_make_two_segments() -> None:
+    source = np.concatenate([np.arange(30) / 30, 1 + 2 * np.arange(30) / 30])
+    first, second = fit_segments(source, video=3, fps=30)
+    assert (first.video, first.start, first.end, second.end) == (3, 0, second.start, 60)
+    assert (first.speed(30), second.speed(30)) == pytest.approx((1, 2), abs=0.07)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_segments_cover_the_map_and_stay_within_a_frame(seed: int) -> None:
+    source = np.cumsum(np.random.default_rng(seed).uniform(0, 0.1, 200))
+    segments = fit_segments(source, video=0, fps=25, first=100)
+    assert [segment.start for segment in segments[1:]] == [segment.end for segment in segments[:-1]]
+    assert (segments[0].start, segments[-1].end) == (100, 300)
+    assert np.abs(followed(segments, 25) - source).max() <= 1 / 25 + 1e-9
+
+
+def test_a_smaller_tolerance_gives_more_segments() -> None:
+    source = np.linspace(0, 2, 100) ** 2
+    coarse, fine = (fit_segments(source, video=0, fps=30, tolerance_frames=n) for n in (2, 0.2))
+    assert len(coarse) < len(fine)
+
+
+def test_one_frame_is_one_segment() -> None:
+    (segment,) = fit_segments(np.array([1.5]), video=0, fps=10)
+    assert (segment.start, segment.end, segment.speed(10)) == (0, 1, pytest.approx(1))

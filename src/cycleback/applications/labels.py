@@ -1,0 +1,240 @@
+"""Carry labels from one or a few videos over to all others of the same action (paper: annotation transfer).
+
+Each labelled video is aligned with each unlabelled one and votes on the frames of its labels there, see
+`cycleback.applications.label_votes`.
+
+Shapes: N frames of a video, K labels.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.annotations import Annotation, Event, Moment, Segment
+from cycleback.applications.label_votes import Found, Mark, Method, vote
+from cycleback.data import phases_from_events
+from cycleback.data.labels import nearest_frame
+from cycleback.data.records import NameIndex
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import DataError
+
+END_SLACK_S = 0.5  # other tools may count the sound, which can outlast the last frame
+Floats = NDArray[np.float64]
+Span = tuple[str, int, int]  # name, first frame, frame after the last
+
+
+@dataclass(frozen=True)
+class TransferredLabels:
+    """Labels of all videos.
+
+    Attributes:
+        videos: name -> labels: the given ones (confidence None) and those found.
+        label_next: videos whose labels were found, the least certain first: a label by hand helps most there.
+        left_out: videos without labels, because no labelled video shows their action.
+    """
+
+    videos: Mapping[str, Annotation]
+    label_next: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+    def confidence(self, name: str) -> float:
+        """Return the mean confidence of the labels of one video; 1 for labels that were given."""
+        known = [label.confidence for label in self.videos[name].labels if label.confidence is not None]
+        return float(np.mean(known)) if known else 1.0
+
+    def phases(self, name: str) -> NDArray[np.int64]:
+        """Return the phase (N,) of each frame of one video: the number of its key events up to it."""
+        video = self.videos[name]
+        return phases_from_events([video.frame(event.at) for event in video.events], video.num_frames or 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all labels, the videos to label next and the videos left out."""
+        return {
+            "label_next": list(self.label_next),
+            "left_out": list(self.left_out),
+            "videos": {name: _labels_to_json(video) for name, video in self.videos.items()},
+        }
+
+
+def transfer_labels(
+    embeddings: EmbeddingSet,
+    labels: Mapping[str, Mapping[str, int]],
+    *,
+    segments: Mapping[str, Sequence[Span]] | None = None,
+    method: Method = "dtw",
+) -> TransferredLabels:
+    """Carry key events and segments from the labelled videos over to all others of the same action.
+
+    Args:
+        embeddings: of all videos; events stored in the set are ignored.
+        labels: video -> {key event: frame}, for one or a few videos; some may lack events.
+        segments: video -> (name, first frame, frame after the last); segments of one name are told apart by
+            their order.
+        method: "dtw" or "nearest", see `cycleback.alignment.align`. DTW is more exact on real videos.
+    """
+    marks = _collect_marks(embeddings, labels, segments or {})
+    if not marks:
+        raise DataError("no labels to carry over: none of the videos has an event or a segment")
+    videos, left_out = {}, []
+    for name in embeddings:
+        sources = [each for each in marks if embeddings.action(each) == embeddings.action(name)]
+        if name in marks:
+            given: Found = {mark: (frame, None) for mark, frame in marks[name].items()}
+            videos[name] = _annotate(embeddings, name, given)
+        elif sources:
+            voters = [(embeddings[each], marks[each]) for each in sources]
+            videos[name] = _annotate(embeddings, name, vote(embeddings[name], voters, method=method))
+        else:
+            left_out.append(name)
+    found = [name for name in videos if name not in marks]
+    if not found and left_out:
+        others = ", ".join(left_out[:3])
+        raise DataError(f"nothing to label: the labelled videos show another action than {others}")
+    if not found:
+        raise DataError("nothing to label: every video has labels already. Add videos without labels.")
+    result = TransferredLabels(videos, (), tuple(left_out))
+    return TransferredLabels(videos, tuple(sorted(found, key=result.confidence)), tuple(left_out))
+
+
+def match_labels(
+    annotations: Sequence[Annotation], embeddings: EmbeddingSet
+) -> tuple[dict[str, dict[str, int]], dict[str, list[Span]]]:
+    """Convert label files to events (video -> {event: frame}) and segments (video -> spans).
+
+    The results are what `transfer_labels` takes. Videos are found by name or by the tail of their path, and
+    seconds become the frame nearest in presentation time.
+    """
+    events: dict[str, dict[str, int]] = {}
+    segments: dict[str, list[Span]] = {}
+    index = NameIndex(embeddings.names)
+    for annotation in annotations:
+        name = _match_video(annotation, index)
+        for event in annotation.events:
+            known = events.setdefault(name, {})
+            if event.name in known:
+                warnings.warn(f"{name}: {event.name!r} is labelled twice, the first counts", stacklevel=2)
+            known.setdefault(event.name, _find_frame(embeddings, name, event.name, event.at))
+        for each in annotation.segments:
+            start = _find_frame(embeddings, name, each.name, each.start)
+            end = _find_frame(embeddings, name, each.name, each.end, is_end=True)
+            segments.setdefault(name, []).append((each.name, start, end))
+    return events, segments
+
+
+def label_transfer_error(
+    embeddings: EmbeddingSet, labelled: Sequence[str], *, method: Method = "dtw"
+) -> Floats:
+    """Measure the absolute errors (K,) in ms of key events carried from `labelled` to all other videos.
+
+    Args:
+        embeddings: with the true events of all videos. Events that no labelled video has are left out.
+        labelled: names of the videos whose events the transfer may use.
+        method: "dtw" or "nearest".
+    """
+    found = transfer_labels(embeddings, {name: embeddings.events(name) for name in labelled}, method=method)
+    errors = []
+    for name in found.label_next:
+        times, truth = embeddings.times(name), embeddings.events(name)
+        for event in found.videos[name].events:
+            if event.name in truth and event.at.frame is not None:
+                errors.append(1000 * abs(times[event.at.frame] - times[truth[event.name]]))
+    return np.array(errors, dtype=np.float64)
+
+
+def _match_video(annotation: Annotation, index: NameIndex) -> str:
+    """Find the embedded video that an annotation means."""
+    parts = annotation.media.replace("\\", "/").split("/")
+    tails = ["/".join(parts[start:]) for start in range(len(parts))]
+    prefix, _, upload = annotation.video.partition("-")  # Label Studio prepends eight hexadecimal digits
+    for name in [*tails, annotation.video, *([upload] if len(prefix) == 8 else [])]:
+        found = index.match(name)
+        if found is not None:
+            return found
+    advice = index.suggest(annotation.video, otherwise="Check the spelling.")
+    raise DataError(
+        f"the labels name a video {annotation.video!r}, which is not among the {len(index.names)}. {advice}"
+    )
+
+
+def _find_frame(embeddings: EmbeddingSet, name: str, label: str, at: Moment, *, is_end: bool = False) -> int:
+    """Find the frame of a moment, which must lie in the video; a segment may end where the video ends."""
+    times = embeddings.times(name)
+    length, seconds = len(times), at.seconds or 0.0
+    if at.frame is not None:
+        frame = at.frame
+    elif is_end and seconds > times[-1]:
+        frame = length if seconds <= times[-1] + END_SLACK_S else length + 1
+    else:
+        frame = nearest_frame(seconds, times)
+    if not 0 <= frame < length + int(is_end):
+        when = f"frame {at.frame}" if at.frame is not None else f"{seconds:g} s"
+        raise DataError(
+            f"{name}: {label!r} is labelled at {when}, but the video has {length} frames, the last at "
+            f"{times[-1]:.2f} s. Correct the labels."
+        )
+    return frame
+
+
+def _collect_marks(
+    embeddings: EmbeddingSet, labels: Mapping[str, Mapping[str, int]], segments: Mapping[str, Sequence[Span]]
+) -> dict[str, dict[Mark, int]]:
+    """Collect the moments to carry over, in order of time; videos without any are left out."""
+    marks: dict[str, dict[Mark, int]] = {}
+    for name in dict.fromkeys([*labels, *segments]):
+        found: dict[Mark, int] = {("event", event, 0): frame for event, frame in labels.get(name, {}).items()}
+        for what, start, end in segments.get(name, ()):
+            if end < start:
+                raise DataError(
+                    f"{name}: {what!r} starts at frame {start} and ends before it, at frame {end}"
+                )
+            count = sum(kind == "start" and other == what for kind, other, _ in found)
+            found |= {("start", what, count): start, ("end", what, count): end}
+        for (kind, what, _), frame in found.items():
+            last = len(embeddings[name]) - (kind != "end")
+            if not 0 <= frame <= last:
+                raise DataError(
+                    f"{name}: {what!r} is labelled at frame {frame}, but the video goes from 0 to {last}"
+                )
+        if found:
+            marks[name] = dict(sorted(found.items(), key=lambda item: item[1]))
+    return marks
+
+
+def _annotate(embeddings: EmbeddingSet, name: str, found: Found) -> Annotation:
+    """Build the annotation of one video, with frames and seconds."""
+    times, fps = embeddings.times(name), embeddings.fps(name)
+    clock = np.append(times, times[-1] + (1 / fps if fps else 0.0))  # the end of the last frame
+    moment = {mark: Moment(round(float(clock[frame]), 6), frame) for mark, (frame, _) in found.items()}
+    sure = {mark: None if value is None else round(value, 4) for mark, (_, value) in found.items()}
+    path = embeddings.path(name)
+    spans = [(what, count) for kind, what, count in found if kind == "start"]
+    return Annotation(
+        name,
+        tuple(Event(mark[1], moment[mark], sure[mark]) for mark in found if mark[0] == "event"),
+        tuple(
+            Segment(what, moment["start", what, n], moment["end", what, n], sure["start", what, n])
+            for what, n in spans
+        ),
+        file=None if path is None else path.as_posix(),
+        fps=fps,
+        num_frames=len(times),
+        duration=round(float(clock[-1]), 6),
+    )
+
+
+def _labels_to_json(video: Annotation) -> dict[str, Any]:
+    return {
+        "events": [
+            {"name": e.name, "frame": e.at.frame, "seconds": e.at.seconds, "confidence": e.confidence}
+            for e in video.events
+        ],
+        "segments": [
+            {"name": s.name, "start_frame": s.start.frame, "start_seconds": s.start.seconds}
+            | {"end_frame": s.end.frame, "end_seconds": s.end.seconds, "confidence": s.confidence}
+            for s in video.segments
+        ],
+    }

@@ -1,0 +1,154 @@
+"""Measure how far an action has come at each frame, and how far it is from its goal.
+
+Shapes: N frames of a video, S frames of the reference, D embedding size.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cycleback.alignment import align
+from cycleback.alignment.align import AlignmentMethod
+from cycleback.embeddings import EmbeddingSet, check_one_action, check_same_encoder
+from cycleback.errors import EmbeddingError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProgressSignal:
+    """Where in the action each frame is.
+
+    Attributes:
+        progress: (N,) in [0, 1], by the clock of the reference.
+        confidence: (N,) in [0, 1], of each match.
+        indices: (N,), the matched frame of the reference.
+    """
+
+    progress: Floats
+    confidence: Floats
+    indices: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Where good takes end, as in XIRL (Zakka et al., 2021): a reward for getting there.
+
+    Attributes:
+        embedding: (D,), the mean last frame.
+        scale: one over the mean distance of the first frames, so that rewards begin near -1.
+    """
+
+    embedding: Floats
+    scale: float
+
+    def reward(self, embeddings: ArrayLike) -> Floats:
+        """Return the reward (N,) of each frame (N, D): 0 at the goal, about -1 where takes begin."""
+        rows = np.asarray(embeddings, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self.embedding):
+            raise ValueError(f"embeddings must be (N, D={len(self.embedding)}), got {rows.shape}")
+        distances: Floats = np.linalg.norm(rows - self.embedding, axis=1)
+        return -self.scale * distances
+
+
+@dataclass(frozen=True, eq=False)
+class ProgressReport:
+    """The progress of several videos.
+
+    Attributes:
+        videos: their embeddings.
+        reference: name of the video that progress is measured by.
+        signals: name -> progress.
+        rewards: name -> reward (N,) of each frame; empty without a goal.
+    """
+
+    videos: EmbeddingSet
+    reference: str
+    signals: Mapping[str, ProgressSignal]
+    rewards: Mapping[str, Floats]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Make one row per frame: video, frame, seconds, progress, confidence, reference_frame, reward."""
+        return [row for name in self.signals for row in self._rows_of(name)]
+
+    def _rows_of(self, name: str) -> list[dict[str, Any]]:
+        signal, times, rewards = self.signals[name], self.videos.times(name), self.rewards.get(name)
+        return [
+            {
+                "video": name,
+                "frame": frame,
+                "seconds": round(float(times[frame]), 6),
+                "progress": round(float(share), 4),
+                "confidence": round(float(signal.confidence[frame]), 4),
+                "reference_frame": int(signal.indices[frame]),
+            }
+            | ({} if rewards is None else {"reward": round(float(rewards[frame]), 4)})
+            for frame, share in enumerate(signal.progress)
+        ]
+
+
+def measure_progress(
+    videos: EmbeddingSet,
+    reference: str,
+    *,
+    source: EmbeddingSet | None = None,
+    goal: EmbeddingSet | None = None,
+    method: AlignmentMethod = "dtw",
+) -> ProgressReport:
+    """Measure the progress of all videos by the clock of a reference.
+
+    Args:
+        reference: name of a video that shows the whole action.
+        source: the embedding set that holds the reference; default: `videos`.
+        goal: good takes; adds a reward for getting where they end.
+        method: see `progress_signal`.
+    """
+    source = videos if source is None else source
+    check_one_action(videos, source.subset([reference]))
+    if goal is not None:
+        check_same_encoder({"the good takes": goal.encoder, "the videos": videos.encoder})
+        check_one_action(goal, videos)
+    rows, times = source[reference], source.times(reference)
+    signals = {name: progress_signal(videos[name], rows, times=times, method=method) for name in videos}
+    aim = None if goal is None else fit_goal(goal)
+    rewards = {} if aim is None else {name: aim.reward(videos[name]) for name in videos}
+    return ProgressReport(videos, reference, signals, rewards)
+
+
+def progress_signal(
+    embeddings: ArrayLike,
+    reference: ArrayLike,
+    *,
+    times: ArrayLike | None = None,
+    method: AlignmentMethod = "dtw",
+) -> ProgressSignal:
+    """Measure how far the action has come at each frame.
+
+    Args:
+        embeddings: (N, D).
+        reference: (S, D), a take that shows the whole action.
+        times: (S,) seconds of the reference's frames; default: equal steps.
+        method: "dtw" never runs backwards and always reaches the end; "nearest" matches each frame alone, so
+            steps back and unfinished actions show.
+    """
+    found = align(embeddings, reference, method=method)
+    num_frames = len(np.asarray(reference))
+    clock = np.arange(num_frames) if times is None else np.asarray(times, dtype=np.float64)
+    if num_frames < 2 or clock[-1] <= clock[0]:
+        raise EmbeddingError(f"the reference needs at least 2 frames to show an action, got {num_frames}")
+    share = (clock - clock[0]) / (clock[-1] - clock[0])
+    return ProgressSignal(share[found.indices], found.confidence, found.indices)
+
+
+def fit_goal(good: EmbeddingSet) -> Goal:
+    """Find the goal of an action: where its good takes end."""
+    firsts = np.array([good[name][0] for name in good], dtype=np.float64)
+    lasts = np.array([good[name][-1] for name in good], dtype=np.float64)
+    goal = lasts.mean(axis=0)
+    away = float(np.linalg.norm(firsts - goal, axis=1).mean())
+    if away <= 0:
+        raise EmbeddingError("the takes of the goal end where they begin: no way to it can be measured")
+    return Goal(goal, 1 / away)

@@ -1,0 +1,47 @@
+"""Tables of alignments: which frames go together and when; `cycleback.files.write_table` writes them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.alignment import Alignment
+from cycleback.embeddings import EmbeddingSet
+
+
+def tabulate_alignment(
+    alignment: Alignment, *, times_a: NDArray[np.float64], times_b: NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """Make one row per frame of A: its frame and second in B, the confidence, and whether it is matched."""
+    return [
+        {
+            "frame_a": frame,
+            "seconds_a": round(float(times_a[frame]), 6),
+            "frame_b": int(match),
+            "seconds_b": round(float(times_b[match]), 6),
+            "confidence": round(float(confidence), 4),
+            "matched": bool(is_matched),
+            "sure": not abstain,
+        }
+        for frame, (match, confidence, is_matched, abstain) in enumerate(
+            zip(alignment.indices, alignment.confidence, alignment.matched, alignment.abstain, strict=True)
+        )
+    ]
+
+
+def tabulate_clock(
+    embeddings: EmbeddingSet, names: Sequence[str], indices: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Make one row per tick of a shared clock: the frame and the second of each video.
+
+    Args:
+        names: the videos on the clock.
+        indices: (videos, ticks), the frame of each video at every tick.
+    """
+    rows: list[dict[str, Any]] = [{"tick": tick} for tick in range(len(indices[0]))]
+    for name, frames in zip(names, indices, strict=True):
+        times = embeddings.times(name)
+        for row, frame in zip(rows, frames.tolist(), strict=True):
+            row[f"{name} frame"], row[f"{name} seconds"] = frame, round(float(times[frame]), 6)
+    return rows
