@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cycleback.evaluation import bootstrap_interval
-from cycleback.evaluation.bootstrap import interval, resample_counts, resampled_means, resampled_medians
+from cycleback.evaluation.bootstrap import draw_counts, middle_interval, resample_means, resample_medians
 
 
 @pytest.fixture
@@ -20,16 +20,16 @@ def pairs_of(row):
 
 
 def test_counts_are_draws_of_as_many_videos_with_replacement():
-    counts = resample_counts(7, resamples=50, seed=1)
+    counts = draw_counts(7, resamples=50, seed=1)
     assert counts.shape == (50, 7) and (counts.sum(axis=1) == 7).all() and counts.max() > 1
-    np.testing.assert_array_equal(counts, resample_counts(7, resamples=50, seed=1))
-    assert (counts != resample_counts(7, resamples=50, seed=2)).any()
+    np.testing.assert_array_equal(counts, draw_counts(7, resamples=50, seed=1))
+    assert (counts != draw_counts(7, resamples=50, seed=2)).any()
 
 
 def test_means_over_videos_are_those_of_a_loop(drawn, rng):
     sums, totals = rng.integers(0, 9, 6), rng.integers(9, 20, 6)
     expected = [sums[row].sum() / totals[row].sum() for row in drawn[0]]
-    np.testing.assert_allclose(resampled_means(sums, totals, drawn[1]), expected)
+    np.testing.assert_allclose(resample_means(sums, totals, drawn[1]), expected)
 
 
 def test_means_over_pairs_are_those_of_a_loop(drawn, rng):
@@ -37,7 +37,7 @@ def test_means_over_pairs_are_those_of_a_loop(drawn, rng):
     np.fill_diagonal(table, 0)
     expected = [np.mean([table[pair] for pair in pairs_of(row)]) for row in drawn[0]]
     known = ~np.eye(6, dtype=bool)
-    np.testing.assert_allclose(resampled_means(table, known, drawn[1]), expected)
+    np.testing.assert_allclose(resample_means(table, known, drawn[1]), expected)
 
 
 def test_medians_over_pairs_are_those_of_a_loop(drawn, rng):
@@ -47,13 +47,13 @@ def test_medians_over_pairs_are_those_of_a_loop(drawn, rng):
     for row in drawn[0]:
         weights = [sum((a, b) == pair for pair in pairs_of(row)) for a, b in zip(first, second, strict=True)]
         expected.append(np.median(np.repeat(values, weights)))
-    np.testing.assert_array_equal(resampled_medians(values, drawn[1], first, second), expected)
+    np.testing.assert_array_equal(resample_medians(values, drawn[1], first, second), expected)
 
 
 def test_medians_over_videos_are_those_of_a_loop(drawn, rng):
     values = rng.normal(size=6)
     expected = [np.median(values[row]) for row in drawn[0]]
-    found = resampled_medians(values, drawn[1], np.arange(6), np.arange(6))
+    found = resample_medians(values, drawn[1], np.arange(6), np.arange(6))
     np.testing.assert_allclose(found, expected)
 
 
@@ -88,7 +88,7 @@ def test_the_diagonal_and_what_is_unknown_do_not_count():
 def test_fewer_than_three_videos_and_no_values_have_no_interval():
     assert bootstrap_interval(np.array([1.0, 2.0])) is None
     assert bootstrap_interval(np.full((4, 4), np.nan)) is None
-    assert interval(np.empty(0)) is None
+    assert middle_interval(np.empty(0)) is None
 
 
 def test_a_thousand_resamples_of_a_hundred_videos_are_quick(rng):

@@ -7,7 +7,7 @@
     5    few-shot classification            few_shot_accuracy
     --   key-event error, PCE@k             event_error
     --   frame retrieval, precision@K       retrieval_precision
-    --   are confident matches right        calibration
+    --   are confident matches right        measure_calibration
     --   how sure a number is               bootstrap_interval
     --   cropped, faster, with a lead-in    perturb
     --   embedding = frame number           time_only_embeddings
@@ -19,15 +19,25 @@ Protocols by name, and what each of them sets: `cycleback.evaluation.protocol`.
 
 from cycleback.evaluation.baselines import time_only_embeddings
 from cycleback.evaluation.bootstrap import bootstrap_interval
-from cycleback.evaluation.calibration import Calibration, CalibrationBin, calibration
-from cycleback.evaluation.events import EventError, event_error
-from cycleback.evaluation.few_shot import Episodes, few_shot_accuracy
+from cycleback.evaluation.events import (
+    Calibration,
+    CalibrationBin,
+    EventError,
+    event_error,
+    measure_calibration,
+)
 from cycleback.evaluation.neighbors import nearest_frames
 from cycleback.evaluation.order import MeanTau, kendalls_tau, mean_tau, pair_taus
 from cycleback.evaluation.overlap import find_overlap, refuse_overlap
 from cycleback.evaluation.perturbations import PERTURBATIONS, Perturbation, perturb
-from cycleback.evaluation.phases import PhaseAccuracy, phase_accuracy
-from cycleback.evaluation.progression import Progression, phase_progression
+from cycleback.evaluation.phases import (
+    Episodes,
+    PhaseAccuracy,
+    Progression,
+    few_shot_accuracy,
+    phase_accuracy,
+    phase_progression,
+)
 from cycleback.evaluation.protocol import PROTOCOLS, Protocol
 from cycleback.evaluation.report import Report
 from cycleback.evaluation.retrieval import RetrievalPrecision, retrieval_precision
@@ -49,13 +59,13 @@ __all__ = [
     "Report",
     "RetrievalPrecision",
     "bootstrap_interval",
-    "calibration",
     "evaluate",
     "event_error",
     "few_shot_accuracy",
     "find_overlap",
     "kendalls_tau",
     "mean_tau",
+    "measure_calibration",
     "nearest_frames",
     "notes",
     "pair_taus",

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.embeddings import EmbeddingSet
-from cycleback.evaluation.bootstrap import interval, resample_counts, resampled_means, resampled_medians
-from cycleback.evaluation.calibration import calibration, event_confidences
-from cycleback.evaluation.events import EventError, Labels, event_error
-from cycleback.evaluation.few_shot import few_shot_accuracy
+from cycleback.evaluation.bootstrap import draw_counts, middle_interval, resample_means, resample_medians
+from cycleback.evaluation.events import (
+    EventError,
+    Labels,
+    event_confidences,
+    event_error,
+    measure_calibration,
+)
 from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_table
 from cycleback.evaluation.order import average_pairs, count_cycles, pair_orders, three_way_rate
-from cycleback.evaluation.phases import LabelledFrames, phase_accuracy
-from cycleback.evaluation.progression import phase_progression
+from cycleback.evaluation.phases import LabelledFrames, few_shot_accuracy, phase_accuracy, phase_progression
 from cycleback.evaluation.protocol import Protocol
 from cycleback.evaluation.report import Report, kept_errors
 from cycleback.evaluation.retrieval import retrieval_precision
@@ -36,7 +39,7 @@ class Findings:
 
     def report(self, protocol: Protocol, *, can_count_frames: bool) -> Report:
         """The report, with an interval of each resampled score."""
-        found = {name: interval(values) for name, values in self.samples.items()}
+        found = {name: middle_interval(values) for name, values in self.samples.items()}
         intervals = {name: bounds for name, bounds in found.items() if bounds is not None}
         return Report(
             **self.scores,
@@ -84,7 +87,7 @@ class ActionScorer:
         """Counts (R, V) of the held-out videos, or of so many; draws of different actions are independent."""
         number = len(self.held_out) if videos is None else videos
         seed = (self.seed, crc32(self.held_out.actions[0].encode()))
-        return resample_counts(number if self.intervals else 0, seed=seed)
+        return draw_counts(number if self.intervals else 0, seed=seed)
 
     def _order(self, found: Findings, nearest: NearestTable) -> None:
         """Kendall's tau."""
@@ -99,7 +102,7 @@ class ActionScorer:
         found.counts["pairs_backwards"] = int(order.is_backward[pairs].sum())
         if len(counts := self._resamples()):
             known = ~np.isnan(tau.table)
-            found.samples["tau"] = resampled_means(np.nan_to_num(tau.table), known, counts)
+            found.samples["tau"] = resample_means(np.nan_to_num(tau.table), known, counts)
 
     def _cycles(self, found: Findings, nearest: NearestTable) -> None:
         """Cycle-consistency rates."""
@@ -108,7 +111,7 @@ class ActionScorer:
         found.scores |= {"cycle_rate": table.rate, "cycle_rate_three": three}
         found.counts["three_way_videos"] = used
         if len(counts := self._resamples()):
-            found.samples["cycle_rate"] = resampled_means(table.home, table.total, counts)
+            found.samples["cycle_rate"] = resample_means(table.home, table.total, counts)
 
     def _key_events(self, found: Findings, nearest: NearestTable) -> None:
         """Errors of key events, by nearest neighbours and by dynamic time warping, and their confidence."""
@@ -139,7 +142,7 @@ class ActionScorer:
         """Whether matches of key events that are confident are right."""
         sure = event_confidences(embeddings, labels, seed=self.seed)[errors.videos, errors.labels]
         known = ~np.isnan(sure)
-        trust = calibration(sure[known], (errors.errors <= TOLERANCE)[known])
+        trust = measure_calibration(sure[known], (errors.errors <= TOLERANCE)[known])
         found.scores |= {"calibration": trust.bins, "calibration_error": trust.error}
         found.scores["confidence_auroc"] = trust.auroc
         found.counts["confidence_matches"] = trust.count
@@ -159,7 +162,7 @@ class ActionScorer:
         progression = phase_progression(*sides, shift=self.protocol.progression_shift)
         found.scores |= {"progression": progression.value, "progression_by_event": progression.by_event}
         if len(counts := self._resamples()):
-            found.samples["progression"] = progression.resampled(counts)
+            found.samples["progression"] = progression.resample(counts)
 
     def _phases(self, found: Findings) -> None:
         """Phase classification, with all labels and with few."""
@@ -173,7 +176,7 @@ class ActionScorer:
         shares = {str(share): score for share, score in accuracy.by_fraction.items()}
         found.scores |= {"phase_accuracy": accuracy.value, "phase_accuracy_by_fraction": shares}
         if len(counts := self._resamples(len(tested))):
-            found.samples["phase_accuracy"] = resampled_means(accuracy.right, accuracy.lengths, counts)
+            found.samples["phase_accuracy"] = resample_means(accuracy.right, accuracy.lengths, counts)
         if self.few_shot:
             few = few_shot_accuracy(taught, tested, seed=self.seed, protocol=self.protocol)
             found.scores["few_shot"] = {str(k): {"mean": e.mean, "spread": e.spread} for k, e in few.items()}
@@ -193,12 +196,12 @@ def resampled_events(
 ) -> dict[str, NDArray[np.float64]]:
     """Median error and PCE (R,) with the held-out videos counted as `counts` (R, V) says."""
     queries, size = labels.videos[error.labels], counts.shape[1]
-    found = {"event_error_frames": resampled_medians(error.errors, counts, queries, error.videos)}
+    found = {"event_error_frames": resample_medians(error.errors, counts, queries, error.videos)}
     cells = queries * size + error.videos
     total = np.bincount(cells, minlength=size**2).reshape(size, size)
     for name, within in (("pce1", 1), ("pce3", 3)):
         near = np.bincount(cells[error.errors <= within], minlength=size**2).reshape(size, size)
-        found[name] = resampled_means(near, total, counts)
+        found[name] = resample_means(near, total, counts)
     return {name + suffix: values for name, values in found.items()}
 
 

@@ -1,8 +1,8 @@
-"""How sure a number is: intervals from resampling the held-out videos.
+"""Confidence intervals of scores, by resampling the held-out videos.
 
-Frames of one video are alike, and so are all pairs with one video in common; videos are what was sampled. So
-videos are drawn with replacement, and a score is computed anew from what they bring: a video that is drawn
-twice counts twice, its pairs with others too, and a video is never paired with itself.
+Frames of one video are alike, and so are all pairs with one video in common: the videos are the independent
+samples. So videos are drawn with replacement, and a score is computed again from those drawn. A video that is
+drawn twice counts twice, and so do its pairs with other videos. A video is never paired with itself.
 
 Shapes: V videos, R resamples, n values, L different values.
 """
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
-Numbers = NDArray[Any]  # floats, whole numbers or truth
+Numbers = NDArray[Any]  # floats, integers or booleans
 Statistic = Literal["mean", "median"]
 RESAMPLES = 1000
 LEVEL = 0.95
-FEWEST_VIDEOS = 3  # two videos make one pair, and resampling them says nothing
+MIN_VIDEOS = 3  # two videos make one pair, and resampling them says nothing
 
 
 def bootstrap_interval(
@@ -29,29 +29,31 @@ def bootstrap_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, float] | None:
-    """Interval of the mean or median of one value a video (V,), or a pair of videos (V, V).
+    """Return the interval of the mean or median of one value per video (V,) or pair of videos (V, V).
 
-    NaN is left out, and so is the diagonal. None for fewer than three videos.
+    NaN and the diagonal are left out. None for fewer than three videos.
     """
     if values.ndim not in (1, 2) or values.shape != (len(values),) * values.ndim:
-        raise ValueError(f"expected one value a video (V,) or a pair of videos (V, V), got {values.shape}")
+        raise ValueError(
+            f"expected one value per video (V,) or per pair of videos (V, V), got {values.shape}"
+        )
     if statistic not in ("mean", "median"):
         raise ValueError(f"statistic must be 'mean' or 'median', got {statistic!r}")
     if values.ndim == 2:
         values = np.where(np.eye(len(values), dtype=bool), np.nan, values)
-    counts = resample_counts(len(values), resamples=resamples, seed=seed)
+    counts = draw_counts(len(values), resamples=resamples, seed=seed)
     known = ~np.isnan(values)
     if statistic == "mean":
-        return interval(resampled_means(np.nan_to_num(values), known, counts), level=level)
+        return middle_interval(resample_means(np.nan_to_num(values), known, counts), level=level)
     where = np.nonzero(known)
-    return interval(resampled_medians(values[known], counts, where[0], where[-1]), level=level)
+    return middle_interval(resample_medians(values[known], counts, where[0], where[-1]), level=level)
 
 
-def resample_counts(
+def draw_counts(
     videos: int, *, resamples: int = RESAMPLES, seed: int | Sequence[int] = 0
 ) -> NDArray[np.float64]:
-    """How often (R, V) each video is drawn in each resample; no resamples of fewer than three videos."""
-    if videos < FEWEST_VIDEOS:
+    """Draw resamples: how often (R, V) each video is drawn; none of fewer than three videos."""
+    if videos < MIN_VIDEOS:
         return np.empty((0, videos))
     drawn = np.random.default_rng(seed).integers(videos, size=(resamples, videos))
     counts = np.zeros((resamples, videos))
@@ -59,18 +61,18 @@ def resample_counts(
     return counts
 
 
-def resampled_means(sums: Numbers, totals: Numbers, counts: Floats) -> NDArray[np.float64]:
-    """Ratio (R,) of `sums` to `totals`, both a video (V,) or a pair of videos (V, V) with diagonal 0."""
-    top, bottom = _weighted(sums.astype(np.float64), counts), _weighted(totals.astype(np.float64), counts)
+def resample_means(sums: Numbers, totals: Numbers, counts: Floats) -> NDArray[np.float64]:
+    """Return the ratio (R,) of `sums` to `totals`, both per video (V,) or per pair (V, V) with diagonal 0."""
+    top, bottom = _weigh(sums.astype(np.float64), counts), _weigh(totals.astype(np.float64), counts)
     means = np.full(len(counts), np.nan)
     np.divide(top, bottom, out=means, where=bottom > 0)
     return means
 
 
-def resampled_medians(
+def resample_medians(
     values: Numbers, counts: Floats, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Median (R,) of `values` (n,) that belong to a pair of videos, `first` and `second` (n,), or to one."""
+    """Return the median (R,) of `values` (n,), each of videos `first` and `second` (n,), or of one video."""
     levels, place = np.unique(values, return_inverse=True)
     weights = np.zeros((len(counts), len(levels)))  # (R, L)
     order = np.argsort(place, kind="stable")
@@ -79,20 +81,20 @@ def resampled_medians(
         table = np.zeros((counts.shape[1],) * 2)
         np.add.at(table, (first[here], second[here]), 1)
         is_single = (first[here] == second[here]).all()
-        weights[:, level] = _weighted(np.diag(table) if is_single else table, counts)
+        weights[:, level] = _weigh(np.diag(table) if is_single else table, counts)
     if not len(levels):
         return np.full(len(counts), np.nan)
     reached = np.cumsum(weights, axis=1)
     total = reached[:, -1:]
-    low = (reached <= (total - 1) // 2).sum(axis=1)  # the two middle ones of an even number, or the one
+    low = (reached <= (total - 1) // 2).sum(axis=1)  # the two middle values of an even number, or the one
     high = (reached <= total // 2).sum(axis=1)
     last = len(levels) - 1
     middle = (levels[np.minimum(low, last)] + levels[np.minimum(high, last)]) / 2
     return np.where(total[:, 0] > 0, middle, np.nan)
 
 
-def interval(samples: Floats, *, level: float = LEVEL) -> tuple[float, float] | None:
-    """The middle `level` of `samples` (R,), without those that are undefined; None where all are."""
+def middle_interval(samples: Floats, *, level: float = LEVEL) -> tuple[float, float] | None:
+    """Return the middle `level` of `samples` (R,) without NaN; None where all are NaN."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie in (0, 1), got {level}")
     known = samples[~np.isnan(samples)]
@@ -102,8 +104,8 @@ def interval(samples: Floats, *, level: float = LEVEL) -> tuple[float, float] | 
     return float(low), float(high)
 
 
-def _weighted(values: Floats, counts: Floats) -> NDArray[np.float64]:
-    """Sum (R,) of `values` (V,) or (V, V), each as often as its video or its two videos are drawn."""
+def _weigh(values: Floats, counts: Floats) -> NDArray[np.float64]:
+    """Sum `values` (V,) or (V, V) per resample (R,), each as often as its video or its two are drawn."""
     if values.ndim == 1:
         return counts @ values
     weighted: NDArray[np.float64] = np.einsum("rv,rv->r", counts @ values, counts)

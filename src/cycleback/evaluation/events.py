@@ -1,8 +1,10 @@
-"""Key-event error: map each key event of one video through the alignment, and see how far off it lands.
+"""Key events: how far off each lands when it is mapped to another video, and how well confidence predicts it.
 
-Tau only asks whether the order is right; this asks whether the moment is.
+Kendall's tau only asks whether the order is right; key-event error asks whether the moment is. Calibration
+compares the confidence of these matches with the share that land near the truth.
 
-Shapes: V videos, N frames of a video, D embedding size, K key events of all videos together.
+Shapes: V videos, N frames of a video, T and S frames of two videos, D embedding size, K key events of all
+videos together, n matches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +14,18 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import dtw_to_many, match_frames
+from cycleback.alignment import dtw_to_many, estimate_confidence, match_frames, squared_distances
 from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_frames
 
-Method = Literal["nearest", "dtw"]
+EventMethod = Literal["nearest", "dtw"]
 Indices = NDArray[np.int64]
+NUM_BINS = 10
+MAX_PAIRS = 500  # pairs of videos per action: enough for a curve; each needs all distances of two videos
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The K labelled key events of all videos: their names, their videos (K,) and frames (K,)."""
+    """The K labelled key events of all videos: their names, videos (K,) and frames (K,)."""
 
     names: tuple[str, ...]
     videos: Indices
@@ -29,14 +33,10 @@ class Labels:
 
     @classmethod
     def of(cls, events: Sequence[Mapping[str, int]]) -> "Labels":
-        """Those of `events`, one mapping from name to frame a video."""
+        """List the labels in `events`, one mapping from name to frame per video."""
         rows = [(event, video, frame) for video, here in enumerate(events) for event, frame in here.items()]
         names = tuple(event for event, _, _ in rows)
         return cls(names, *(np.array([row[i] for row in rows], dtype=np.int64) for i in (1, 2)))
-
-
-def _nothing() -> Indices:
-    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class EventError:
     """Absolute errors over `count` mapped events; None where there are none, or no times.
 
     Attributes:
-        median_frames: median error in frames of the video mapped to.
-        mean_frames: the mean of the same.
-        median_ms: median error in milliseconds.
-        mean_ms: the mean of the same.
+        median_frames: Median error in frames of the video mapped to.
+        mean_frames: Mean error in frames.
+        median_ms: Median error in milliseconds.
+        mean_ms: Mean error in milliseconds.
         within: PCE@k, share of events that land within k frames, by k.
-        count: events mapped: every ordered pair of videos that share the event.
-        by_event: the same for each key event alone.
+        count: Number of mapped events: one per ordered pair of videos that share the event.
+        by_event: The same per key event.
         errors: (n,) absolute error of each mapped event, in frames.
-        labels: (n,) which label was mapped, of `Labels.of(events)`.
-        videos: (n,) which video it was mapped to.
+        labels: (n,) index in `Labels.of(events)` of each mapped event.
+        videos: (n,) video that it was mapped to.
     """
 
     median_frames: float | None
@@ -63,9 +63,9 @@ class EventError:
     within: Mapping[int, float]
     count: int
     by_event: Mapping[str, "EventError"] = field(default_factory=dict)
-    errors: Indices = field(default_factory=_nothing, repr=False, compare=False)
-    labels: Indices = field(default_factory=_nothing, repr=False, compare=False)
-    videos: Indices = field(default_factory=_nothing, repr=False, compare=False)
+    errors: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
+    labels: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
+    videos: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
 
 
 def event_error(
@@ -73,44 +73,53 @@ def event_error(
     events: Sequence[Mapping[str, int]],
     *,
     times: Sequence[Floats] | None = None,
-    method: Method = "nearest",
+    method: EventMethod = "nearest",
     within: Sequence[int] = (1, 3),
     nearest: NearestTable | None = None,
 ) -> EventError:
-    """Error of key events over all ordered pairs of videos.
+    """Measure the error of key events over all ordered pairs of videos.
 
     Args:
-        embeddings: one (N, D) a video.
-        events: frame of each key event, one mapping a video; events may be missing.
-        times: seconds (N,) of the frames, one array a video; without them errors are in frames only.
+        embeddings: (N, D) per video.
+        events: Frame of each key event, one mapping per video; events may be missing.
+        times: Seconds (N,) of the frames per video; without them errors are in frames only.
         method: "nearest" or "dtw", see `cycleback.alignment.align`.
-        within: the k of PCE@k.
-        nearest: the nearest frames of all videos, where they are known already.
+        within: The k of PCE@k.
+        nearest: The nearest frames of all videos, where they are known already.
     """
     _check(embeddings, events, method)
     labels = Labels.of(events)
     if not labels.names:
-        return _summary(np.empty(0), None, within)
+        return _summarize(np.empty(0), None, within)
     truth = _true_frames(labels, events)  # (V, K)
-    find = _dtw_events if method == "dtw" else _nearest_events
-    found = find(embeddings, labels) if nearest is None or method == "dtw" else _looked_up(nearest, labels)
+    if method == "dtw":
+        found = _warp_events(embeddings, labels)  # (V, K)
+    elif nearest is None:  # only frames with an event are compared
+        places = zip(labels.videos, labels.frames, strict=True)
+        queries = np.stack([embeddings[video][frame] for video, frame in places])
+        found = nearest_frames(queries, embeddings)
+    else:
+        found = nearest.frames[:, nearest.starts[labels.videos] + labels.frames]
     known = truth >= 0
     errors = np.abs(found - truth)[known]
-    late = None if times is None else _seconds_apart(found, truth, times)[known]
+    late = None
+    if times is not None:
+        rows = [np.abs(clock[f] - clock[t]) for f, t, clock in zip(found, truth, times, strict=True)]
+        late = np.stack(rows)[known]
     videos, which = np.nonzero(known)
     names = np.array(labels.names)[which]
     parts = {
-        name: _summary(errors[names == name], None if late is None else late[names == name], within)
+        name: _summarize(errors[names == name], None if late is None else late[names == name], within)
         for name in dict.fromkeys(labels.names)
     }
-    whole = _summary(errors, late, within, parts)
-    return replace(whole, errors=errors, labels=which, videos=videos)
+    total = _summarize(errors, late, within, parts)
+    return replace(total, errors=errors, labels=which, videos=videos)
 
 
 def _check(embeddings: Sequence[Floats], events: Sequence[Mapping[str, int]], method: str) -> None:
     if len(embeddings) != len(events):
         raise ValueError(f"expected the events of {len(embeddings)} videos, got {len(events)}")
-    if method not in get_args(Method):
+    if method not in get_args(EventMethod):
         raise ValueError(f"method must be 'nearest' or 'dtw', got {method!r}")
     for video, (block, here) in enumerate(zip(embeddings, events, strict=True)):
         for event, frame in here.items():
@@ -119,26 +128,15 @@ def _check(embeddings: Sequence[Floats], events: Sequence[Mapping[str, int]], me
 
 
 def _true_frames(labels: Labels, events: Sequence[Mapping[str, int]]) -> Indices:
-    """Frame (V, K) of each label's event in each video; -1 where it is not labelled, and in its own video."""
+    """Return the frame (V, K) of each label's event per video; -1 without a label and in its own video."""
     rows = [[here.get(event, -1) for event in labels.names] for here in events]
     truth = np.array(rows, dtype=np.int64)
     truth[labels.videos, np.arange(len(labels.names))] = -1
     return truth
 
 
-def _looked_up(nearest: NearestTable, labels: Labels) -> Indices:
-    """Frame (V, K) nearest to each labelled frame, in each video."""
-    return nearest.frames[:, nearest.starts[labels.videos] + labels.frames]
-
-
-def _nearest_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
-    """The same where it is not known yet: only frames with an event are compared."""
-    places = zip(labels.videos, labels.frames, strict=True)
-    return nearest_frames(np.stack([embeddings[video][frame] for video, frame in places]), embeddings)
-
-
-def _dtw_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
-    """Frame (V, K) that each labelled frame is warped to, in each video; one video against all at a time."""
+def _warp_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
+    """Return the frame (V, K) that each labelled frame is warped to in each video."""
     found = np.zeros((len(embeddings), len(labels.names)), dtype=np.int64)
     blocks = [np.asarray(block, dtype=np.float64) for block in embeddings]
     for video in np.unique(labels.videos) if len(blocks) > 1 else ():
@@ -150,13 +148,7 @@ def _dtw_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
     return found
 
 
-def _seconds_apart(found: Indices, truth: Indices, times: Sequence[Floats]) -> NDArray[np.float64]:
-    """Seconds (V, K) between two frames of the video of each row."""
-    rows = [np.abs(clock[f] - clock[t]) for f, t, clock in zip(found, truth, times, strict=True)]
-    return np.stack(rows)
-
-
-def _summary(
+def _summarize(
     frames: Floats,
     seconds: Floats | None,
     within: Sequence[int],
@@ -174,3 +166,105 @@ def _summary(
         count=len(frames),
         by_event=by_event or {},
     )
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Matches of similar confidence: their mean confidence, the share that is right, and their number."""
+
+    confidence: float
+    right: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Agreement of confidence with truth; None where there are no matches, or none right or none wrong.
+
+    Attributes:
+        bins: The bins of equal width that hold matches, in order.
+        error: Expected calibration error, the mean |confidence - share right| weighted by count.
+        auroc: Probability that a right match is more confident than a wrong one; ties count half.
+        count: Number of matches.
+    """
+
+    bins: tuple[CalibrationBin, ...]
+    error: float | None
+    auroc: float | None
+    count: int
+
+
+def measure_calibration(
+    confidences: Floats, is_right: NDArray[np.bool_], *, bins: int = NUM_BINS
+) -> Calibration:
+    """Compare `confidences` (n,) in [0, 1] with the truth `is_right` (n,)."""
+    if confidences.shape != is_right.shape or confidences.ndim != 1 or bins < 1:
+        shapes = f"{confidences.shape} and {is_right.shape}, {bins} bins"
+        raise ValueError(f"expected confidences and truth of one shape (n,) and bins >= 1, got {shapes}")
+    if not ((confidences >= 0) & (confidences <= 1)).all():
+        raise ValueError(f"confidences must lie in [0, 1], got {confidences.min()} to {confidences.max()}")
+    place = np.minimum((confidences * bins).astype(np.int64), bins - 1)
+    found = []
+    for number in np.unique(place):
+        here = place == number
+        share = float(is_right[here].mean())
+        found.append(CalibrationBin(float(confidences[here].mean()), share, int(here.sum())))
+    return Calibration(tuple(found), calibration_error(found), auroc(confidences, is_right), len(place))
+
+
+def calibration_error(bins: Sequence[CalibrationBin]) -> float | None:
+    """Return the mean |confidence - share right| over all matches of `bins`."""
+    total = sum(part.count for part in bins)
+    return sum(part.count * abs(part.confidence - part.right) for part in bins) / total if total else None
+
+
+def auroc(scores: Floats, is_right: NDArray[np.bool_]) -> float | None:
+    """Return the probability that a right one of `scores` (n,) is above a wrong one; ties count half."""
+    right = int(is_right.sum())
+    wrong = len(is_right) - right
+    if not right or not wrong:
+        return None
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # from 1; equal scores share their mean rank
+    return float((ranks[is_right].sum() - right * (right + 1) / 2) / (right * wrong))
+
+
+def pool_bins(
+    parts: Sequence[Sequence[CalibrationBin]], *, bins: int = NUM_BINS
+) -> tuple[CalibrationBin, ...]:
+    """Merge the bins of several sets into the bins of all their matches."""
+    grouped: dict[int, list[CalibrationBin]] = {}
+    for part in (part for several in parts for part in several):
+        grouped.setdefault(min(int(part.confidence * bins), bins - 1), []).append(part)
+    return tuple(_merge(grouped[number]) for number in sorted(grouped))
+
+
+def _merge(parts: Sequence[CalibrationBin]) -> CalibrationBin:
+    total = sum(part.count for part in parts)
+    confidence = sum(part.count * part.confidence for part in parts) / total
+    return CalibrationBin(confidence, sum(part.count * part.right for part in parts) / total, total)
+
+
+def event_confidences(
+    embeddings: Sequence[Floats], labels: Labels, *, max_pairs: int = MAX_PAIRS, seed: int = 0
+) -> Floats:
+    """Return the confidence (V, K) of the nearest match of each labelled frame in each video.
+
+    It is NaN in the frame's own video, and for pairs of videos that were not drawn.
+
+    Args:
+        embeddings: (N, D) per video.
+        labels: The labelled frames.
+        max_pairs: Ordered pairs of videos to compare; beyond that, so many are drawn at random.
+        seed: Of the draw.
+    """
+    found = np.full((len(embeddings), len(labels.names)), np.nan)
+    own = [np.flatnonzero(labels.videos == video) for video in range(len(embeddings))]
+    pairs = [(a, b) for a in range(len(own)) if len(own[a]) for b in range(len(own)) if a != b]
+    if len(pairs) > max_pairs:
+        chosen = np.random.default_rng(seed).choice(len(pairs), max_pairs, replace=False)
+        pairs = [pairs[number] for number in np.sort(chosen)]
+    for a, b in pairs:
+        distances = squared_distances(embeddings[a], embeddings[b])  # (T, S)
+        found[b, own[a]] = estimate_confidence(distances, distances.argmin(axis=1))[labels.frames[own[a]]]
+    return found

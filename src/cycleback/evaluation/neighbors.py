@@ -1,8 +1,8 @@
-"""Nearest frames of many frames in many videos: the one heavy step of the alignment metrics.
+"""Nearest frames of many frames in many videos: the one expensive step of the alignment metrics.
 
-Distances are a product of matrices in single precision. Rows whose two nearest frames are too close for that
-are looked at again in double precision, where what still cannot be told apart is a tie and the first frame
-wins: a collapsed video sends all frames to one frame, and not to the noise of the arithmetic.
+Distances are a matrix product in single precision. Rows whose two nearest frames are too close for that are
+compared again in double precision. Frames that are still too close are a tie, and the first one wins: a
+collapsed video sends all frames to one frame, and not to frames chosen by rounding.
 
 Shapes: M queries (or frames of all videos), S frames of the other video, D embedding size, V videos.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
-BLOCK_CELLS = 1 << 17  # distances held at once: they stay in the cache
+BLOCK_CELLS = 1 << 17  # distances computed at once: they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class NearestTable:
 
     Attributes:
         frames: (V, M) index within the video of the row.
-        starts: (V + 1,) where each video begins among the M frames, and where the last one ends.
+        starts: (V + 1,) first of the M frames of each video, and M.
     """
 
     frames: NDArray[np.int64]
@@ -44,14 +44,14 @@ class NearestTable:
 
 
 def nearest_table(embeddings: Sequence[Floats]) -> NearestTable:
-    """Nearest frames among all videos, one (N, D) each."""
+    """Find the nearest frames among all videos, (N, D) per video."""
     starts = np.cumsum([0, *map(len, embeddings)])
     return NearestTable(nearest_frames(np.concatenate(embeddings), embeddings), starts)
 
 
 def nearest_frames(queries: Floats, references: Sequence[Floats]) -> NDArray[np.int64]:
-    """Index (V, M) of the frame of each reference (S, D) that lies nearest to each query (M, D)."""
-    points, *others = _centred([queries, *references])
+    """Return the index (V, M) of the frame of each reference (S, D) that is nearest to each query (M, D)."""
+    points, *others = _center([queries, *references])
     nearest = np.empty((len(references), len(queries)), dtype=np.int64)
     for row, other in zip(nearest, others, strict=True):
         step = max(1, BLOCK_CELLS // len(other.norms))
@@ -60,8 +60,8 @@ def nearest_frames(queries: Floats, references: Sequence[Floats]) -> NDArray[np.
     return nearest
 
 
-def _centred(blocks: Sequence[Floats]) -> list[Points]:
-    """The rows about the mean of the references, within [-1, 1]: distances keep order, errors shrink."""
+def _center(blocks: Sequence[Floats]) -> list[Points]:
+    """Center the rows on the mean of the references and scale to [-1, 1]: order stays, rounding shrinks."""
     shapes = [block.shape for block in blocks]
     if any(len(shape) != 2 or 0 in shape or shape[1] != shapes[0][1] for shape in shapes):
         raise ValueError(f"embeddings must be (N >= 1, D) with one D for all, got shapes {shapes}")
@@ -73,9 +73,9 @@ def _centred(blocks: Sequence[Floats]) -> list[Points]:
     return [_points(block / scale) for block in moved]
 
 
-def scaled_points(rows: Floats) -> Points:
-    """Rows (M, D) about their mean, within [-1, 1]."""
-    return _centred([rows, rows])[0]
+def scale_points(rows: Floats) -> Points:
+    """Center rows (M, D) on their mean and scale them to [-1, 1]."""
+    return _center([rows, rows])[0]
 
 
 def _points(rows: NDArray[np.float64]) -> Points:
@@ -83,7 +83,7 @@ def _points(rows: NDArray[np.float64]) -> Points:
 
 
 def _nearest(queries: Points, reference: Points) -> NDArray[np.int64]:
-    """Nearest row of `reference` for each query (M,)."""
+    """Return the nearest row of `reference` for each query (M,)."""
     scores = queries.coarse @ (-2 * reference.coarse.T)  # (M, S), squared distance less the query's own norm
     scores += reference.norms.astype(np.float32)
     nearest: NDArray[np.int64] = scores.argmin(axis=1)
@@ -96,7 +96,7 @@ def _nearest(queries: Points, reference: Points) -> NDArray[np.int64]:
 
 
 def _nearest_or_first(queries: Points, reference: Points) -> NDArray[np.int64]:
-    """The same in double precision, and the first of those rows that are equally near."""
+    """Do the same in double precision; the first of equally near rows wins."""
     scores = reference.norms - 2 * (queries.precise @ reference.precise.T)  # (M, S)
     close = scores <= scores.min(axis=1, keepdims=True) + margin(queries, reference, np.float64)
     first: NDArray[np.int64] = close.argmax(axis=1)
@@ -104,7 +104,7 @@ def _nearest_or_first(queries: Points, reference: Points) -> NDArray[np.int64]:
 
 
 def margin(queries: Points, reference: Points, dtype: type[np.floating[Any]]) -> Floats:
-    """By how much (M, 1) two squared distances of that precision must differ to be more than rounding."""
+    """Return by how much (M, 1) two squared distances of `dtype` must differ to be more than rounding."""
     epsilon = 4 * queries.precise.shape[1] ** 0.5 * float(np.finfo(dtype).eps)
     apart: Floats = (epsilon * (queries.norms + reference.norms.max())).astype(dtype)
     return apart[:, None]

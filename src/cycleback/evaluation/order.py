@@ -41,11 +41,7 @@ def kendalls_tau(query: Floats, reference: Floats, *, variant: TauVariant = "b")
 
 
 def mean_tau(
-    embeddings: Sequence[Floats],
-    *,
-    variant: TauVariant = "b",
-    stride: int = 1,
-    undefined: Undefined = "zero",
+    embeddings: Sequence[Floats], *, variant: TauVariant = "b", stride: int = 1, undefined: Undefined = "zero"
 ) -> MeanTau:
     """Return the mean tau over all ordered pairs of different videos.
 

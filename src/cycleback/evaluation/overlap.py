@@ -1,7 +1,7 @@
-"""A guard: what is trained on must not be tested on.
+"""Find videos or persons that are both trained on and tested on.
 
-Three ways to be on both sides: the same name, the same file under two names, the same person. Files are
-compared by content, and only those of equal size are read.
+Videos overlap by name, by file content under two names, or by the person they show. Only files of equal size
+are read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from cycleback.errors import EmbeddingError
 
 @dataclass(frozen=True)
 class Overlap:
-    """A training video and a held-out video that should not both be there, and why."""
+    """A training video and a held-out video that overlap, and why."""
 
     train: str
     held_out: str
@@ -23,7 +23,7 @@ class Overlap:
 
 
 def refuse_overlap(found: Sequence[Overlap]) -> None:
-    """Refuse videos or persons on both sides; the message names the first pair and says how many."""
+    """Refuse videos or persons on both sides; the message names the first pair and the number of others."""
     if found:
         first = found[0]
         rest = f", and {len(found) - 1} more held-out videos too" if len(found) > 1 else ""
@@ -36,7 +36,7 @@ def refuse_overlap(found: Sequence[Overlap]) -> None:
 def find_overlap(
     train: EmbeddingSet, held_out: EmbeddingSet, *, persons: Mapping[str, str] | None = None
 ) -> list[Overlap]:
-    """The held-out videos that are on both sides, each with the first reason found."""
+    """Return the held-out videos that are on both sides, each with the first reason found."""
     people = persons or {}
     seen: dict[str, str] = {}
     for name in train:
@@ -56,7 +56,7 @@ def find_overlap(
 
 
 def _same_files(train: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, str]:
-    """Held-out name -> training name of videos whose files have the same content."""
+    """Return held-out name -> training name of videos whose files have the same content."""
     sizes: dict[int, list[tuple[str, Path]]] = {}
     for name, (path, size) in _files(train).items():
         sizes.setdefault(size, []).append((name, path))
@@ -76,7 +76,7 @@ def _same_files(train: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, str]:
 
 
 def _digest(path: Path) -> str:
-    """Fingerprint of a file; one that cannot be read is like no other."""
+    """Return the digest of a file; a file that cannot be read equals no other."""
     from cycleback.data.sources import file_digest
 
     try:
@@ -86,6 +86,6 @@ def _digest(path: Path) -> str:
 
 
 def _files(videos: EmbeddingSet) -> dict[str, tuple[Path, int]]:
-    """The files that exist, with their sizes in bytes."""
+    """Return the files that exist, with their sizes in bytes."""
     known = {name: path for name in videos if (path := videos.path(name)) is not None and path.is_file()}
     return {name: (path, path.stat().st_size) for name, path in known.items()}

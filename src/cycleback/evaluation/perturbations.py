@@ -1,12 +1,12 @@
-"""What still works when a video is cut differently: perturbations as frame numbers, pixels untouched.
+"""Perturbations of a video as frame numbers; pixels stay as they are.
 
-    cropped   up to 30 % of the frames before the first key event, and of those after the last, are cut off;
-              of an unlabelled video up to 10 % of all frames at each end
-    speed     played at one speed between half and double, by repeating or leaving out frames
-    lead-in   10 to 50 % more frames in front, all of a still picture without the action
+    cropped   cut up to 30 % of the frames before the first key event and of those after the last;
+              in an unlabelled video, up to 10 % of all frames at each end
+    speed     play at one speed between half and double, by repeating or leaving out frames
+    lead-in   add 10 to 50 % more frames in front, all of a still picture without the action
 
-An embedding that is only the share of time gone by fails them; one that looks at the frames should not.
-Everything is drawn from the name of the video and a seed, so every encoder sees the same cuts.
+An embedding that only encodes the elapsed share of time fails these; one that sees the frames should not.
+Draws depend on the name of the video and a seed only, so every encoder gets the same perturbations.
 
 Shapes: N frames of the video, N' frames of the perturbed one.
 """
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 BACKGROUND = -1  # a still picture without the action
-MOST_CROPPED = 0.3  # of the frames outside the key events
-MOST_CROPPED_UNLABELLED = 0.1  # of all frames, at each end
+MAX_CROPPED = 0.3  # of the frames outside the key events
+MAX_CROPPED_UNLABELLED = 0.1  # of all frames, at each end
 SPEEDS = (0.5, 2.0)
 LEAD_IN = (0.1, 0.5)
 
@@ -32,7 +32,7 @@ class Perturbation:
 
     Attributes:
         indices: (N',) frame of the original, or -1 for background.
-        events: where each key event has moved to.
+        events: Frame of each key event in the perturbed video.
     """
 
     indices: Indices
@@ -45,11 +45,11 @@ def perturb(
     """Perturb one video.
 
     Args:
-        name: of the video; with `seed` it fixes the draw.
+        name: Of the video; with `seed` it determines the draw.
         num_frames: N.
-        events: frame of each key event; may be empty.
+        events: Frame of each key event; may be empty.
         kind: "cropped", "speed" or "lead-in".
-        seed: for another draw.
+        seed: Of the draw.
     """
     if kind not in PERTURBATIONS:
         raise ValueError(f"kind must be one of {', '.join(PERTURBATIONS)}, got {kind!r}")
@@ -63,17 +63,17 @@ def perturb(
     return PERTURBATIONS[kind](num_frames, events, rng)
 
 
-def _cropped(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
-    before = after = MOST_CROPPED_UNLABELLED * num_frames
+def _crop(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
+    before = after = MAX_CROPPED_UNLABELLED * num_frames
     if events:
-        before = MOST_CROPPED * min(events.values())
-        after = MOST_CROPPED * (num_frames - 1 - max(events.values()))
+        before = MAX_CROPPED * min(events.values())
+        after = MAX_CROPPED * (num_frames - 1 - max(events.values()))
     start = int(rng.uniform() * before)
     stop = max(start + 1, num_frames - int(rng.uniform() * after))
     return Perturbation(np.arange(start, stop), {event: frame - start for event, frame in events.items()})
 
 
-def _at_another_speed(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
+def _change_speed(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
     slowest, fastest = np.log(SPEEDS)
     speed = float(np.exp(rng.uniform(slowest, fastest)))
     length = max(1, round(num_frames / speed))
@@ -82,14 +82,14 @@ def _at_another_speed(num_frames: int, events: Mapping[str, int], rng: np.random
     return Perturbation(indices, {event: min(frame, length - 1) for event, frame in moved.items()})
 
 
-def _with_lead_in(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
+def _add_lead_in(num_frames: int, events: Mapping[str, int], rng: np.random.Generator) -> Perturbation:
     extra = max(1, round(rng.uniform(*LEAD_IN) * num_frames))
     indices = np.concatenate([np.full(extra, BACKGROUND), np.arange(num_frames)])
     return Perturbation(indices, {event: frame + extra for event, frame in events.items()})
 
 
 PERTURBATIONS: Mapping[str, Callable[[int, Mapping[str, int], np.random.Generator], Perturbation]] = {
-    "cropped": _cropped,
-    "speed": _at_another_speed,
-    "lead-in": _with_lead_in,
+    "cropped": _crop,
+    "speed": _change_speed,
+    "lead-in": _add_lead_in,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cycleback.evaluation.calibration import CalibrationBin, pooled_bins
+from cycleback.evaluation.events import CalibrationBin, pool_bins
 
 MOST_ERRORS = 5000  # absolute errors kept for plots
 
@@ -122,7 +122,7 @@ def mean_report(
         progression_by_event=_named({name: part.progression_by_event for name, part in reports.items()}),
         event_error_by_event=_named({name: part.event_error_by_event for name, part in reports.items()}),
         event_errors=kept_errors([error for part in parts for error in part.event_errors]),
-        calibration=pooled_bins([part.calibration for part in parts]),
+        calibration=pool_bins([part.calibration for part in parts]),
         intervals=intervals or {},
         counts={name: sum(part.counts[name] for part in parts) for name in parts[0].counts},
         protocol=parts[0].protocol,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.errors import EmbeddingError
 from cycleback.evaluation.action import ActionScorer, Findings
-from cycleback.evaluation.bootstrap import RESAMPLES, interval
+from cycleback.evaluation.bootstrap import RESAMPLES, middle_interval
 from cycleback.evaluation.overlap import find_overlap, refuse_overlap
 from cycleback.evaluation.protocol import Protocol, named_protocol
 from cycleback.evaluation.report import Report, mean_report
@@ -81,7 +81,7 @@ def _mean_intervals(parts: list[Findings]) -> dict[str, tuple[float, float]]:
     for name in dict.fromkeys(name for part in parts for name in part.samples):
         scored = [part for part in parts if part.scores.get(name) is not None]
         rows = [_filled(part.samples.get(name), part.scores[name]) for part in scored]
-        bounds = interval(np.mean(rows, axis=0)) if rows else None
+        bounds = middle_interval(np.mean(rows, axis=0)) if rows else None
         if bounds is not None:
             found[name] = bounds
     return found
