@@ -30,7 +30,7 @@ import anomaly_scores
 import label_scores
 import search_scores
 import sound_scores
-from reproduce import circumstances
+from cycleback.provenance import provenance
 
 Scores = dict[str, Any]
 
@@ -87,7 +87,7 @@ def measure(names: list[str], cache: Path) -> Scores:
     for name in names:
         print(f"measuring {name}", file=sys.stderr)
         result |= PARTS[name](cache)
-        made_with[name] = circumstances()
+        made_with[name] = provenance()
     return result | {"circumstances": made_with}
 
 

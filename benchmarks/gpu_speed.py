@@ -41,7 +41,7 @@ import speed_losses
 import speed_scaling
 import speed_training
 from cycleback.files import write_text
-from reproduce import circumstances
+from cycleback.provenance import provenance
 from speed_clock import GPU_RUNGS, RUNGS, Found, Setting, attempted, ceilings, forget
 
 PARTS: dict[str, Callable[[Setting], Iterator[Found]]] = {
@@ -87,7 +87,7 @@ def headline(parts: Found) -> Found:
 
 def measure_part(name: str, setting: Setting, keep: Callable[[str, Found], None], *, old: Found) -> None:
     """Measure a part; whatever it has found is kept at once."""
-    made = circumstances() | ({"is_smoke": True} if setting.is_smoke else {})
+    made = provenance() | ({"is_smoke": True} if setting.is_smoke else {})
     is_continued = name == "training" and old.get("device") == made["device"]
     found = joined(old if is_continued else {}, made)
     start = time.perf_counter()
@@ -148,7 +148,7 @@ def main() -> None:
 
     def result() -> Found:
         return {
-            **circumstances(),
+            **provenance(),
             **headline(parts),
             **{name: parts[name] for name in PARTS if name in parts},
         }

@@ -1,19 +1,19 @@
-"""Label a few golf swings, and have the key events of all others: how far off are they?
+"""Label a few golf swings and find the key events of all others: how far off are they?
 
-An encoder learns from all training swings without labels. Then 1, 5 and 10 of them are labelled, in seeded
-draws, and the events of the held-out swings are found by
+An encoder learns from all training swings without labels. Then seeded draws of 1, 5 and 10 swings are
+labelled, and the events of the held-out swings are found by
 
-    transfer             this encoder, events carried over as by `cycleback transfer labels`
+    transfer             this encoder, events transferred as by `cycleback transfer labels`
     probe                this encoder, a logistic regression of phases, the best split into phases in order
     supervised           an encoder trained on the phases of just these swings, read like probe
-    supervised-transfer  the same encoder, events carried over
-    frozen               features of a network trained on ImageNet, events carried over
+    supervised-transfer  the same encoder, events transferred
+    frozen               features of a network trained on ImageNet, events transferred
     frozen-probe         the same features, read like probe
-    time-only            no pixels: events carried over at constant speed
+    time-only            no pixels: events transferred at constant speed
 
-and with all training swings labelled, by the rows that can use them. Like the transfer from several swings,
+and, with all training swings labelled, by the rows that can use them. Like the transfer from several swings,
 probes know how long phases last in the labelled ones (`segmentation.py`). Errors are pooled over swings,
-events and draws. What is in the result file is not measured again.
+events and draws. Rows that are already in the result file are not measured again.
 
 Example:
     python benchmarks/label_transfer.py golf --run golf-lite --recipe golf-lite --out label_transfer.json
@@ -30,24 +30,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy when it is imported: one thread a swing here
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy when it is imported: one thread per swing here
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.applications import transfer_labels
+from cycleback.comparison.methods import FROZEN, TIME_ONLY, parse_method
 from cycleback.data import Dataset, read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import time_only_embeddings
-from cycleback.files import write_text
+from cycleback.files import write_json
+from cycleback.provenance import provenance
 from cycleback.recipe import RECIPE_FILE, Recipe, load_recipe
 from cycleback.runs import embed_videos, find_run, train
-from reproduce import LOSSES, circumstances
 from segmentation import find_events, mean_lengths, phase_classifier
 
 DRAWS = {1: 20, 5: 10, 10: 10}  # labelled swings -> draws
 TRAINED_DRAWS = 3  # of those, where each draw trains an encoder
-ROWS = ("transfer", "probe", "time-only", "frozen", "frozen-probe", "supervised", "supervised-transfer")
+ROWS = ("transfer", "probe", TIME_ONLY, FROZEN, "frozen-probe", "supervised", "supervised-transfer")
 ROWS_OF_ALL = ("transfer", "probe", "frozen-probe", "supervised")  # with all training swings labelled
 CLASSIFIED = ("frozen-probe", "supervised", "probe")
 TEMPOS = {"val": (1.0,), "val_slow": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)}  # how much slower swings may play
@@ -57,8 +58,8 @@ Reader = Callable[[str], Sequence[int]]  # video -> frame of each key event
 Errors = NDArray[np.float64]  # (swings, events, 2): in frames, in milliseconds
 
 
-def carried(embeddings: EmbeddingSet, labelled: list[str]) -> Reader:
-    """Events carried over from the labelled swings, as the product does it."""
+def transfer_reader(embeddings: EmbeddingSet, labelled: list[str]) -> Reader:
+    """Return a reader that transfers events from the labelled swings as the package does."""
     labels = {name: embeddings.events(name) for name in labelled}
 
     def read(name: str) -> list[int]:
@@ -69,24 +70,24 @@ def carried(embeddings: EmbeddingSet, labelled: list[str]) -> Reader:
     return read
 
 
-def classified(
+def probe_reader(
     embeddings: EmbeddingSet, labelled: list[str], *, seen: Sequence[str], tempos: Sequence[float]
 ) -> Reader:
-    """Events from a classifier of phases; the frames of `seen` say how embeddings are scaled."""
+    """Return a reader that classifies phases; the frames of `seen` set the scale of the embeddings."""
     classify = phase_classifier(embeddings, labelled, seen)
     lengths = mean_lengths(embeddings, labelled)
     return lambda name: find_events(classify(embeddings[name]), lengths, tempos=tempos).tolist()
 
 
 def errors_of(embeddings: EmbeddingSet, name: str, frames: Sequence[int]) -> Errors:
-    """Distance (events, 2) of the frames found from the true ones, in frames and in milliseconds."""
+    """Return the distance (events, 2) of found from true frames, in frames and in milliseconds."""
     times, truth = embeddings.times(name), [embeddings.events(name)[e] for e in embeddings.event_names]
     late = [(abs(f - t), 1000 * abs(times[f] - times[t])) for f, t in zip(frames, truth, strict=True)]
     return np.array(late, dtype=np.float64)
 
 
 def summary(errors: Errors, event_names: Sequence[str], draws: int) -> dict[str, Any]:
-    """Figures of one row over all draws, swings and events, and of each event alone."""
+    """Return the scores of one row over all draws, swings and events, and of each event alone."""
     frames, ms = errors[..., 0], errors[..., 1]
     return {
         "median_ms": round(float(np.median(ms)), 1),
@@ -121,12 +122,12 @@ class Encoders:
         self.trained = cache(self._trained)
 
     def of(self, row: str, labelled: list[str]) -> EmbeddingSet:
-        """What a row reads from when these swings are labelled."""
+        """Return the embeddings of a row when these swings are labelled."""
         if row.startswith("supervised"):
             is_made = self.supervised_run is not None and len(labelled) == len(self.seen)
             return self.embedded(self.supervised_run) if is_made else self.trained(tuple(labelled))
-        found = self.embedded("pretrained" if row.startswith("frozen") else self.run)
-        return time_only_embeddings(found) if row == "time-only" else found
+        found = self.embedded("pretrained" if row.startswith(FROZEN) else self.run)
+        return time_only_embeddings(found) if row == TIME_ONLY else found
 
     def _embedded(self, encoder: str) -> EmbeddingSet:
         return embed_videos(encoder, self.dataset, cache=self.cache)
@@ -135,16 +136,16 @@ class Encoders:
         is_few = len(labelled) < len(self.seen)
         updates = self.updates if is_few else self.recipe.optimizer.num_updates
         recipe = replace(self.recipe, optimizer=replace(self.recipe.optimizer, num_updates=updates))
-        videos = filled(self.dataset.subset(labelled), recipe.optimizer.batch_size)
+        videos = fill_batch(self.dataset.subset(labelled), recipe.optimizer.batch_size)
         with tempfile.TemporaryDirectory() as folder:
             state = train(videos, Path(folder) / "run", recipe=recipe, cache=self.cache)
-            if state.step < updates:
-                raise SystemExit(f"stopped at update {state.step} of {updates}: nothing is kept of it")
+            if state.is_interrupted:
+                raise SystemExit(f"stopped at update {state.step} of {updates}: nothing of it is kept")
             return self._embedded(str(Path(folder) / "run"))
 
 
-def filled(videos: Dataset, batch_size: int) -> Dataset:
-    """At least a batch of videos: where there are fewer, they come again under other names."""
+def fill_batch(videos: Dataset, batch_size: int) -> Dataset:
+    """Repeat videos under other names until there is at least one batch of them."""
     records = [
         replace(record, name=record.name if turn == 0 else f"{record.name}-{turn}")
         for turn in range(-(-batch_size // len(videos)))
@@ -153,8 +154,8 @@ def filled(videos: Dataset, batch_size: int) -> Dataset:
     return replace(videos, records=tuple(records))
 
 
-def drawn(names: Sequence[str], count: int, draws: int) -> list[list[str]]:
-    """Seeded draws of `count` names; there is one of all."""
+def draw_names(names: Sequence[str], count: int, draws: int) -> list[list[str]]:
+    """Return seeded draws of `count` names; of all names there is one draw."""
     if count == len(names):
         return [list(names)]
     generator = np.random.default_rng(count)
@@ -162,35 +163,35 @@ def drawn(names: Sequence[str], count: int, draws: int) -> list[list[str]]:
 
 
 def measure(encoders: Encoders, row: str, labelled: Sequence[list[str]], *, part: str) -> dict[str, Any]:
-    """Figures of a row on one part of the swings, over draws of labelled ones."""
+    """Score a row on one part of the swings, over draws of labelled ones."""
     names, errors = encoders.dataset.split(part).names, []
     for draw in labelled:
         found = encoders.of(row, draw)
         if row in CLASSIFIED:
-            read = classified(found, draw, seen=encoders.seen, tempos=TEMPOS.get(part, (1.0,)))
+            read = probe_reader(found, draw, seen=encoders.seen, tempos=TEMPOS.get(part, (1.0,)))
         else:
-            read = carried(found, draw)
+            read = transfer_reader(found, draw)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             errors += [errors_of(found, *pair) for pair in zip(names, pool.map(read, names), strict=True)]
     return summary(np.stack(errors), encoders.dataset.event_names, len(labelled))
 
 
 def measure_all(encoders: Encoders, result: dict[str, Any], *, parts: dict[str, str], out: Path) -> None:
-    """Fill in what the result lacks, each part under its key; it is kept after each figure."""
+    """Measure what the result lacks, each part under its key, and write it after each row."""
     for count in (*DRAWS, len(encoders.seen)):
         for row in ROWS if count in DRAWS else ROWS_OF_ALL:
             is_trained = row.startswith("supervised")
-            draws = drawn(encoders.seen, count, TRAINED_DRAWS if is_trained else DRAWS.get(count, 1))
+            draws = draw_names(encoders.seen, count, TRAINED_DRAWS if is_trained else DRAWS.get(count, 1))
             for part, key in parts.items():
                 rows = result.setdefault(key, {}).setdefault(str(count), {})
                 if row not in rows:
                     rows[row] = measure(encoders, row, draws, part=part)
-                    write_text(out, json.dumps(result, indent=1) + "\n", overwrite=True)
+                    write_json(out, result, overwrite=True)
                     print(part, count, row, *list(rows[row].values())[:4], flush=True)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -201,18 +202,18 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--updates", type=int, default=500, help="of training on few swings (default: 500)")
     parser.add_argument("--supervised-run", help="run trained on all labels (default: train one)")
     parser.add_argument("--parts", default="val,val_slow", help="held-out splits, separated by commas")
-    parser.add_argument("--cache", type=Path, default=None, help="where decoded frames are kept")
-    parser.add_argument("--out", type=Path, required=True, help="result file; goes on where it is")
+    parser.add_argument("--cache", type=Path, default=None, help="cache of decoded frames")
+    parser.add_argument("--out", type=Path, required=True, help="result file; existing rows stay")
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     return parser
 
 
 def main() -> None:
-    """Measure what is not yet in the result file."""
+    """Measure the rows that are not in the result file."""
     arguments = parser().parse_args()
     dataset = read_dataset(arguments.data)
     parts = {name: KEYS.get(name, name) for name in arguments.parts.split(",")}
-    loss = [f"loss.weights={LOSSES['supervised']}", "run.select_every=0"]
+    loss = [*parse_method("supervised").overrides, "run.select_every=0"]
     recipe = load_recipe(
         arguments.recipe or find_run(arguments.run) / RECIPE_FILE, [*loss, *arguments.overrides]
     )
@@ -226,7 +227,7 @@ def main() -> None:
     )
     result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
     named = {} if arguments.recipe is None else {"recipe": arguments.recipe}
-    result |= {"run": Path(arguments.run).name, **named, "updates": arguments.updates, **circumstances()}
+    result |= {"run": Path(arguments.run).name, **named, "updates": arguments.updates, **provenance()}
     measure_all(encoders, result, parts=parts, out=arguments.out)
     if arguments.json:
         print(json.dumps(result))

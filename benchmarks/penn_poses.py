@@ -1,7 +1,7 @@
-"""Penn Action poses, the paper's 13 actions on the official split: tau and cycle rate, without any picture.
+"""Penn Action poses, the paper's 13 actions on the official split: tau and cycle rate, without pictures.
 
 Rows: time-only, the raw pose, and TCN, TCC and TCC + TCN, each as one joint model of all actions and as one
-model an action. Rows that are already in the result file are not trained again.
+model per action. Rows that are already in the result file are not trained again.
 
 Example:
     cycleback data prepare penn-poses downloads/penn_action_poses penn
@@ -14,27 +14,29 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from cycleback.comparison.methods import parse_method
 from cycleback.data import Dataset, load_sequence, read_dataset
 from cycleback.embeddings import EmbeddingSet
-from cycleback.evaluation import Report, evaluate, time_only_embeddings
+from cycleback.evaluation import TIME_ONLY, Report, evaluate, time_only_embeddings
+from cycleback.files import write_json
+from cycleback.provenance import provenance
 from cycleback.recipe import load_recipe
 from cycleback.runs import embed_videos, load_encoder, train
-from reproduce import LOSSES, circumstances
 
 LEARNED = ("tcn", "tcc", "tcc+tcn")
-ROWS = ("time-only", "raw pose", *(f"{who} {row}" for who in ("joint", "own") for row in LEARNED))
+ROWS = (TIME_ONLY, "raw pose", *(f"{who} {row}" for who in ("joint", "own") for row in LEARNED))
 FIGURES = ("tau", "tau_a", "cycle_rate")
 
 
 def raw(held_out: Dataset) -> EmbeddingSet:
-    """The poses themselves as embeddings."""
+    """Return the poses themselves as embeddings."""
     poses = {record.name: load_sequence(record).features for record in held_out}
     return EmbeddingSet.from_arrays(poses, actions={record.name: record.action for record in held_out})
 
 
-def learned(dataset: Dataset, row: str, action: str, overrides: list[str]) -> tuple[EmbeddingSet, float]:
-    """Held-out embeddings of a model of one action, or of all with "", and the minutes it took."""
-    settings = [f"loss.weights={LOSSES[row]}", f"data.action={action}", *overrides]
+def train_poses(dataset: Dataset, row: str, action: str, overrides: list[str]) -> tuple[EmbeddingSet, float]:
+    """Train a model of one action, or of all with ""; return held-out embeddings and minutes."""
+    settings = [*parse_method(row).overrides, f"data.action={action}", *overrides]
     held_out = dataset.split("val")
     if action:
         held_out = held_out.subset([record.name for record in held_out if record.action == action])
@@ -44,15 +46,15 @@ def learned(dataset: Dataset, row: str, action: str, overrides: list[str]) -> tu
 
 
 def reports(dataset: Dataset, row: str, overrides: list[str]) -> tuple[dict[str, Report], float]:
-    """A report an action, and minutes of training in all."""
-    if row in ("time-only", "raw pose"):
+    """Return one report per action, and the minutes of all training."""
+    if row in (TIME_ONLY, "raw pose"):
         found = raw(dataset.split("val"))
-        return _by_action(time_only_embeddings(found) if row == "time-only" else found), 0.0
+        return _by_action(time_only_embeddings(found) if row == TIME_ONLY else found), 0.0
     who, _, loss = row.partition(" ")
     if who == "joint":
-        found, minutes = learned(dataset, loss, "", overrides)
+        found, minutes = train_poses(dataset, loss, "", overrides)
         return _by_action(found), minutes
-    parts = {action: learned(dataset, loss, action, overrides) for action in dataset.actions}
+    parts = {action: train_poses(dataset, loss, action, overrides) for action in dataset.actions}
     return {action: _score(found) for action, (found, _) in parts.items()}, sum(m for _, m in parts.values())
 
 
@@ -65,14 +67,14 @@ def _score(found: EmbeddingSet) -> Report:
 
 
 def figures(by_action: dict[str, Report], minutes: float) -> dict[str, Any]:
-    """Means over actions, and the figures of each."""
+    """Return means over actions, and the scores of each."""
     rows = {a: {f: round(getattr(r, f), 4) for f in FIGURES} for a, r in sorted(by_action.items())}
     means = {f: round(sum(row[f] for row in rows.values()) / len(rows), 4) for f in FIGURES}
     return {**means, "minutes": round(minutes, 2), "by_action": rows}
 
 
 def main() -> None:
-    """Train and measure what is not yet in the result file."""
+    """Train and score the rows that are not in the result file."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -88,9 +90,8 @@ def main() -> None:
     for row in arguments.rows.split(","):
         if row not in rows:
             by_action, minutes = reports(dataset, row, arguments.overrides)
-            rows[row] = figures(by_action, minutes) | circumstances() | {"settings": arguments.overrides}
-            arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            arguments.out.write_text(json.dumps(done, indent=1) + "\n", "utf-8")
+            rows[row] = figures(by_action, minutes) | provenance() | {"settings": arguments.overrides}
+            write_json(arguments.out, done, overwrite=True)
             print(f"{row:16}", {figure: rows[row][figure] for figure in (*FIGURES, "minutes")}, flush=True)
     if arguments.json:
         print(json.dumps(done))

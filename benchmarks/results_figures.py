@@ -6,7 +6,7 @@ from typing import Any
 
 BASES = {
     "resnet50": "ResNet-50, fine-tuned from ImageNet weights",
-    "resnet50-long": "ResNet-50, fine-tuned four times as long, eight videos a batch",
+    "resnet50-long": "ResNet-50, fine-tuned four times as long, eight videos per batch",
     "vggm": "VGG-M, from scratch",
     "lite0": "EfficientNet-Lite0, frozen",
     "lite0-tuned": "EfficientNet-Lite0, fine-tuned from there",
@@ -15,12 +15,12 @@ LINES = ("tcc+tcn", "tcc", "tcn", "sal", "supervised", "frozen")
 
 
 def of_base(found: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """What is named base/..., without the base."""
+    """Return the entries named base/..., without the base."""
     return {key.partition("/")[2]: value for key, value in found.items() if key.partition("/")[0] == base}
 
 
 def few_shot_curve(runs: list[Mapping[str, Any]]) -> tuple[list[int], list[list[float]]]:
-    """Numbers of labelled videos, and the phase accuracies of all runs with each."""
+    """Return numbers of labelled videos, and the phase accuracies of all runs with each."""
     videos = runs[0]["val"]["counts"]["labelled_train_videos"]
     shares = [s for s in runs[0]["val"]["phase_accuracy_by_fraction"] if int(float(s) * videos) > 10]
     few = list(runs[0]["val"]["few_shot"])
@@ -30,7 +30,7 @@ def few_shot_curve(runs: list[Mapping[str, Any]]) -> tuple[list[int], list[list[
 
 
 def draw_few_shot(runs: Mapping[str, Any]) -> bytes | None:
-    """Phase accuracy against labelled videos, a panel a base; None where nothing is there to draw."""
+    """Draw phase accuracy against labelled videos, one panel per base; None if there is nothing to draw."""
     from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
 
     known = {key: run for key, run in runs.items() if "few_shot" in run["val"]}
@@ -53,7 +53,7 @@ def draw_few_shot(runs: Mapping[str, Any]) -> bytes | None:
 
 
 def _lines_of(runs: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The runs of each row that is drawn."""
+    """Return the runs of each row that is drawn."""
     found = {row: [run for key, run in runs.items() if key.rpartition("/")[0] == row] for row in LINES}
     return {row: group for row, group in found.items() if group}
 
@@ -68,7 +68,7 @@ def _draw_lines(axis: Any, runs: Mapping[str, Any], colours: Iterable[str]) -> N
 
 
 def draw_backwards(runs: Mapping[str, Mapping[str, float]]) -> bytes:
-    """The share of pairs matched backwards, a dot a seed, for `setting/loss/seed`."""
+    """Draw the share of pairs matched backwards, one dot per seed, for `setting/loss/seed`."""
     from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
 
     settings = list(dict.fromkeys(key.split("/")[0] for key in runs))
@@ -90,7 +90,7 @@ def draw_backwards(runs: Mapping[str, Mapping[str, float]]) -> bytes:
         return image_bytes(figure, "svg")
 
 
-FIGURES: dict[str, tuple[Callable[[Any], bytes | None], str]] = {  # file -> how it is drawn, of which result
+FIGURES: dict[str, tuple[Callable[[Any], bytes | None], str]] = {  # file -> how, from which result
     "golf-few-shot.svg": (draw_few_shot, "golf"),
     "golf-backwards.svg": (draw_backwards, "backwards"),
 }

@@ -1,4 +1,4 @@
-"""Write RESULTS.md from the committed result files, and draw its figure.
+"""Write RESULTS.md from the committed result files, and draw its figures.
 
 Example:
     python benchmarks/results_page.py
@@ -8,132 +8,112 @@ import argparse
 import json
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cycleback.evaluation.scores import Column, columns, markdown_table
+from cycleback.files import write_bytes, write_text
+from result_file import group_seeds, parts_of
 from results_figures import BASES, FIGURES, of_base
+from rows import ROWS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "RESULTS.md"
 PICTURES = "docs/images"  # beside the page
-COLUMNS = {
-    "phase_accuracy_by_fraction/0.1": ("phase accuracy, 10 %", 3),
-    "phase_accuracy_by_fraction/0.5": ("50 %", 3),
-    "phase_accuracy_by_fraction/1.0": ("100 %", 3),
-    "progression": ("progression", 3),
-    "tau": ("tau", 3),
-    "event_error_ms": ("event error, ms", 0),
-    "event_error_ms_dtw": ("by DTW", 0),
-    "pce1": ("PCE@1", 3),
-    "pce3": ("PCE@3", 3),
-    "pce1_dtw": ("PCE@1 by DTW", 3),
-    "pce3_dtw": ("PCE@3 by DTW", 3),
-    "precision5": ("precision@5", 3),
+
+
+def exact_columns(*keys: str, under: str = "", group: str = "") -> list[Column]:
+    """Return columns of scores with three decimals of tau: seeds differ by more."""
+    found = columns(*keys, under=under, group=group)
+    return [replace(c, pattern="{:.3f}") if c.pattern == "{:.4f}" else c for c in found]
+
+
+MINUTES, SEEDS = Column("minutes", "minutes", "{:.1f}", ""), Column("seeds", "seeds", "{}", "")
+SHARES = [f"phase_accuracy_by_fraction/{share}" for share in ("0.1", "0.5", "1.0")]
+GOLF = [
+    *exact_columns(*SHARES, "progression", "tau", "event_error_ms", "event_error_ms_dtw"),
+    *exact_columns("pce1", "pce3", "pce1_dtw", "pce3_dtw", "precision5"),
+    MINUTES,
+    SEEDS,
+]
+SEARCH = [
+    *exact_columns(SHARES[0], SHARES[2], "progression", "tau", under="val"),
+    *exact_columns("event_error_ms", "event_error_ms_dtw", "pce3", "pce3_dtw", under="val"),
+    *exact_columns("event_error_ms", "event_error_ms_dtw", under="val_slow", group="val_slow"),
+    MINUTES,
+]
+TRANSFER = {
+    "median_ms": ("median error in ms, by labelled videos", "{:.0f}"),
+    "pce1": ("within 1 frame", "{:.3f}"),
+    "pce3": ("within 3 frames", "{:.3f}"),
 }
-ORDER = (
-    *("time-only", "random", "frozen", "supervised", "sal", "tcn", "tcc", "tcc-classification", "tcc-mse"),
-    *("tcc-stochastic", "tcc+sal", "tcc+tcn", "tcc+order", "tcc+tcn+order"),
-)
 HEAD = """# Results
 
-Made by `python benchmarks/results_page.py` from `results/*.json`; the commands that made those stand with the
-tables. Every table has the row *time-only* (embedding = frame / length, no pixels): a method below it in a
-column has learned nothing there. ± is the standard deviation over seeds, where a row has several.
+Written by `python benchmarks/results_page.py` from `results/*.json`; the commands that made those files are
+beside the tables. Every table has the row *time-only* (embedding = frame / length, no pixels): a cell with a
+dagger (†) is not better than it and shows no sign of learning. ± is the standard deviation over seeds, where
+a row has several.
 """
 GOLF_HEAD = """379 training videos, 191 held-out ones at full speed (*val*) and 50 in slow motion
 (*val_slow*), with 8 key events each. Phase accuracy is that of a logistic regression trained on 10 / 50 /
-100 % of the labelled training videos. Event error is the median distance at which a key event lands when it
-is carried to another held-out video, by nearest neighbour or by dynamic time warping; PCE@k is the share of
-them that land within k frames. Precision@5 is the share of the 5 nearest frames of other videos that are in
-the same phase. *random* is the encoder before training; *frozen* is its base alone, averaged over nine
-parts of the picture; *supervised* was trained with the phase labels of all training videos, the others
-without any. Minutes are of training. The videos are prepared by
+100 % of the labelled training videos. Event error is the median distance from the truth of a key event that
+is mapped to another held-out video, by nearest neighbour or by dynamic time warping (DTW); *within k frames*
+is the share of key events no further off than that (PCE@k). Precision@5 is the share of the 5 nearest frames
+of other videos that are in the same phase. *untrained* is the encoder before training; *frozen* is its base
+alone, averaged over nine parts of the picture; *supervised* was trained with the phase labels of all training
+videos, the others without any. Minutes are those of training. The videos are prepared by
 
     cycleback data prepare golfdb downloads/golfdb golf
 """
 BACKWARDS_HEAD = """![pairs matched backwards](docs/images/golf-backwards.svg)
 
-A walk to another video and back lands where it started just as well if the other video is
-matched from its end to its beginning: cycles have no direction of time. Where videos look different from each
-other, the first updates decide, and swings are filmed from the front and from behind.
-`benchmarks/backwards.py` trains `{recipe}` for {updates} updates and matches {videos} held-out videos with
-each other: the mean of Kendall's tau, and the share of pairs where it is negative. The loss *order* costs
-something only where matches run backwards.
+A cycle to another video and back ends where it started just as well if the other video is matched from its
+end to its beginning: cycles have no direction of time. Where videos look different from each other, the first
+updates decide, and swings are filmed from the front and from behind. `benchmarks/backwards.py` trains
+`{recipe}` for {updates} updates and matches {videos} held-out videos with each other: the mean of Kendall's
+tau, and the share of pairs where it is negative. The loss *order* costs something only where matches run
+backwards.
 """
 FIGURE_TEXT = """![phase accuracy against the number of labelled videos](docs/images/golf-few-shot.svg)
 
 Phase accuracy on *val* with the labels of a few training videos: up to 10 videos the mean of 50 draws, then
-one draw of 10 and of 50 % of all videos, then all. *supervised* has seen all labels before. Bands reach from
+one draw of 10 and of 50 % of all videos, then all. *supervised* was trained with all labels. Bands reach from
 the lowest seed to the highest.
 """
-SEARCH_HEAD = """What changes of a recipe give, each trained once (TCC + TCN, seed 0): differences of a frame,
-or of 0.02, are within what another seed does. Settings are those that differ from the recipe as it is now."""
-SEARCHED = {
-    **{
-        f"val/{key}": COLUMNS[key]
-        for key in (
-            *("phase_accuracy_by_fraction/0.1", "phase_accuracy_by_fraction/1.0", "progression", "tau"),
-            *("event_error_ms", "event_error_ms_dtw", "pce3", "pce3_dtw"),
-        )
-    },
-    "val_slow/event_error_ms": ("val_slow: event error, ms", 0),
-    "val_slow/event_error_ms_dtw": ("by DTW", 0),
-    "minutes": ("minutes", 1),
-}
-TRANSFER_HEAD = """Key events found in the held-out golf videos when so many training videos are labelled
-(`benchmarks/label_transfer.py`): *transfer* carries the labels over by alignment, *supervised* is trained on
-them. The other rows are described in that file."""
+SEARCH_HEAD = """The effect of changes of a recipe, each trained once (TCC + TCN, seed 0): differences of one
+frame, or of 0.02, are within what another seed does. Settings are those that differ from the current recipe.
+"""
+TRANSFER_HEAD = """Key events found in the held-out golf videos, by the number of labelled training videos
+(`benchmarks/label_transfer.py`): *transfer* maps the labels by alignment, *supervised* is trained on them.
+That file describes the other rows.
+"""
 TRANSFER_COMMAND = """    python benchmarks/label_transfer.py golf --run {run}{recipe} --updates {updates} \\
       --out results/label_transfer.json"""
-TRANSFER = {
-    "median_ms": ("median error in ms, by labelled videos", 0),
-    "pce1": ("PCE@1", 3),
-    "pce3": ("PCE@3", 3),
-}
-POSES_HEAD = """The paper's 13 actions on the official split, 2-D poses instead of pictures. *joint* is
-one model of all actions, *own* one an action. No phase labels: nothing here says that a match is right.
+POSES_HEAD = """The paper's 13 actions on the official split, with 2-D poses instead of pictures. *joint* is
+one model of all actions, *own* one per action. There are no phase labels: nothing here shows that a match is
+right.
 
     cycleback data prepare penn-poses downloads/penn_action_poses penn
-    python benchmarks/penn_poses.py penn --out results/penn_poses.json"""
+    python benchmarks/penn_poses.py penn --out results/penn_poses.json
+"""
 
 
-def cell(value: Any, digits: int, *, seeds: int = 1) -> str:
-    """A number, or [mean, spread] over seeds, as text; a dash where there is none."""
-    if value is None:
-        return "–"
-    mean, spread = value if isinstance(value, list) else (value, 0.0)
-    return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if seeds > 1 else "")
-
-
-def looked_up(scores: Mapping[str, Any], path: str) -> Any:
-    """The score at a/b in nested scores, or None."""
-    found: Any = scores
-    for key in path.split("/"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
-
-
-def markdown(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """Lines of a table, numbers to the right."""
-    titles = list(titles)
-    head = ["| " + " | ".join(titles) + " |", "|---|" + "---:|" * (len(titles) - 1)]
-    return [*head, *("| " + " | ".join(cells) + " |" for cells in rows)]
-
-
-def golf_table(rows: Mapping[str, Any], part: str, untimed: set[str]) -> list[str]:
-    """The rows of one base on one held-out part; minutes are not told of `untimed` rows."""
-    titles = [part, *(title for title, _ in COLUMNS.values()), "minutes", "seeds"]
-    lines = []
-    for name in sorted(rows, key=ORDER.index):
-        row, seeds = rows[name][part], rows[name]["seeds"]
-        cells = [cell(looked_up(row, path), d, seeds=seeds) for path, (_, d) in COLUMNS.items()]
-        minutes = None if name in untimed else rows[name]["minutes"]
-        lines.append([name, *cells, cell(minutes, 1, seeds=seeds), str(seeds)])
-    return markdown(titles, lines)
+def golf_table(rows: Mapping[str, Any], part: str, untimed: set[str]) -> str:
+    """Return the rows of one base on one held-out part, without the minutes of `untimed` rows."""
+    found = {
+        name: {
+            **rows[name][part],
+            "minutes": None if name in untimed else rows[name]["minutes"],
+            "seeds": rows[name]["seeds"],
+        }
+        for name in sorted(rows, key=ROWS.index)
+    }
+    return markdown_table(GOLF, found, corner=part)
 
 
 def commands(runs: Mapping[str, Any], base: str) -> list[str]:
-    """The commands that make the runs of a base: one for all rows that share settings and seeds."""
+    """Return the commands that make the runs of a base: one for all rows that share settings and seeds."""
     seeds: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for key, run in runs.items():
         row, _, seed = key.rpartition("/")
@@ -150,7 +130,7 @@ def commands(runs: Mapping[str, Any], base: str) -> list[str]:
 
 
 def made_on(runs: Iterable[Mapping[str, Any]]) -> str:
-    """Where runs were made, in words."""
+    """Say where runs were made."""
     found = list(runs)
     devices, versions, commits = (
         " and ".join(dict.fromkeys(str(run[key]) for run in found if key in run))
@@ -160,7 +140,7 @@ def made_on(runs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def golf_section(result: Mapping[str, Any]) -> list[str]:
-    """Tables of each base and part, and the commands that made them."""
+    """Return the tables of each base and part, and the commands that made them."""
     lines = ["## GolfDB", "", GOLF_HEAD]
     if any("few_shot" in run["val"] for run in result["runs"].values()):
         lines.append(FIGURE_TEXT)
@@ -169,104 +149,78 @@ def golf_section(result: Mapping[str, Any]) -> list[str]:
         if not rows:
             continue
         slow = {key.rpartition("/")[0] for key, run in runs.items() if "CPU" in run["device"]}
-        untimed = {name for name in rows if name in slow or not any(_listed(rows[name]["minutes"]))}
+        untimed = {name for name in rows if name in slow or not any(rows[name]["minutes"])}
         lines += [f"### {title}", "", *(f"    {line}" for line in commands(runs, base)), ""]
-        for part in [key for key, value in next(iter(rows.values())).items() if isinstance(value, dict)]:
-            lines += [*golf_table(rows, part, untimed), ""]
-        lines += [made_on(runs.values()) + _narrowed(runs.values()), ""]
+        for part in parts_of(next(iter(rows.values()))):
+            lines += [golf_table(rows, part, untimed), ""]
+        lines += [made_on(runs.values()) + _projection(runs.values()), ""]
     return lines
+
+
+def _projection(runs: Iterable[Mapping[str, Any]]) -> str:
+    kept = [run["variance_kept"] for run in runs if "variance_kept" in run]
+    text = " Frozen features are projected on the 512 main directions of the training frames: {:.0%} of the "
+    return (text + "variance.").format(kept[0]) if kept else ""
 
 
 def search_section(result: Mapping[str, Any]) -> list[str]:
-    """One row for each change of a recipe that was tried."""
+    """Return one row per change of a recipe that was tried."""
     runs = sorted(result["runs"].values(), key=lambda run: (run["recipe"][0], len(run["recipe"])))
-    rows = []
-    for run in runs:
-        recipe, *overrides = run["recipe"]
-        name = ", ".join([f"`{recipe}`", *(f"`{override}`" for override in overrides)])
-        shown = {**run, "minutes": run["minutes"] if "CPU" not in run["device"] else None}
-        rows.append([name, *(cell(looked_up(shown, path), d) for path, (_, d) in SEARCHED.items())])
-    titles = ["recipe, change", *(title for title, _ in SEARCHED.values())]
-    return ["### The search", "", SEARCH_HEAD, "", *markdown(titles, rows), "", made_on(runs), ""]
+    rows, titles = {}, {}
+    for number, run in enumerate(runs):
+        titles[str(number)] = ", ".join(f"`{setting}`" for setting in run["recipe"])
+        rows[str(number)] = {**run, "minutes": run["minutes"] if "CPU" not in run["device"] else None}
+    table = markdown_table(SEARCH, rows, corner="recipe, change", titles=titles)
+    return ["### The search", "", SEARCH_HEAD, table, "", made_on(runs), ""]
 
 
 def backwards_section(result: Mapping[str, Any]) -> list[str]:
-    """How often videos are matched backwards."""
-    seeds, text = seeds_of(result["runs"]), BACKWARDS_HEAD.format(**result)
+    """Return how often videos are matched backwards."""
+    runs = result["runs"]
+    seeds = ",".join(sorted({key.rpartition("/")[2] for key in runs}, key=int))
     command = f"    python benchmarks/backwards.py golf --seeds {seeds} --out results/backwards.json"
-    return [
-        "## Forwards or backwards",
-        "",
-        text,
-        "",
-        command,
-        "",
-        *backwards_table(result["runs"]),
-        "",
-        made_on(result["runs"].values()),
-        "",
-    ]
+    lines = ["## Forwards or backwards", "", BACKWARDS_HEAD.format(**result), command, ""]
+    return [*lines, *backwards_table(runs), "", made_on(runs.values()), ""]
 
 
 def backwards_table(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """One row for each setting and loss of the runs `setting/loss/seed`, with the values of all seeds."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for key, run in runs.items():
-        groups.setdefault(key.rpartition("/")[0], []).append(run)
-    rows = []
-    for name, found in groups.items():
+    """Return one line per setting and loss of the runs `setting/loss/seed`, with the values of all seeds."""
+    lines = ["| batch | loss | tau, each seed | pairs matched backwards, each seed |", "|---|---|---:|---:|"]
+    for name, found in group_seeds(runs).items():
         setting, _, loss = name.rpartition("/")
         taus, shares = (", ".join(f"{run[key]:.2f}" for run in found) for key in ("tau", "backwards"))
-        rows.append([setting, loss, taus, shares])
-    return markdown(["a batch", "loss", "tau, each seed", "pairs matched backwards, each seed"], rows)
-
-
-def seeds_of(runs: Mapping[str, Any]) -> str:
-    """The seeds at the end of the keys, separated by commas."""
-    return ",".join(sorted({key.rpartition("/")[2] for key in runs}, key=int))
-
-
-def _narrowed(runs: Iterable[Mapping[str, Any]]) -> str:
-    shares = [run["variance_kept"] for run in runs if "variance_kept" in run]
-    text = " Of the frozen base, the 512 main directions of the training frames: {:.0%} of the variance."
-    return text.format(shares[0]) if shares else ""
-
-
-def _listed(value: Any) -> list[float]:
-    return value if isinstance(value, list) else [value]
-
-
-def transfer_section(result: Mapping[str, Any]) -> list[str]:
-    """Key events by label transfer beside those of other ways to use the same labels."""
-    counts = sorted(result["labelled"], key=int)
-    ways = dict.fromkeys(way for count in counts for way in result["labelled"][count])
-    lines = ["## Label transfer", "", TRANSFER_HEAD, ""]
-    if "run" in result:
-        recipe = f" --recipe {result['recipe']}" if "recipe" in result else ""
-        lines += [TRANSFER_COMMAND.format(**{**result, "recipe": recipe}), ""]
-    for key, (title, digits) in TRANSFER.items():
-        rows = [
-            [way, *(cell(looked_up(result["labelled"], f"{n}/{way}/{key}"), digits) for n in counts)]
-            for way in ways
-        ]
-        lines += [*markdown([title, *counts], rows), ""]
-    return [*lines, made_on([result]), ""]
-
-
-def poses_table(rows: dict[str, Any]) -> list[str]:
-    """Tau of each row, by action, and its mean; the mean cycle rate."""
-    actions = list(next(iter(rows.values()))["by_action"])
-    lines = ["| tau | " + " | ".join(rows) + " |", "|---|" + "---:|" * len(rows)]
-    for action in actions:
-        cells = (f"{row['by_action'][action]['tau']:.3f}" for row in rows.values())
-        lines.append(f"| {action} | " + " | ".join(cells) + " |")
-    for title, key in (("**mean tau**", "tau"), ("mean cycle rate", "cycle_rate")):
-        lines.append(f"| {title} | " + " | ".join(f"{row[key]:.3f}" for row in rows.values()) + " |")
+        lines.append(f"| {setting} | {loss} | {taus} | {shares} |")
     return lines
 
 
+def transfer_section(result: Mapping[str, Any]) -> list[str]:
+    """Return the errors of label transfer beside those of other ways to use the same labels."""
+    counts = sorted(result["labelled"], key=int)
+    names = dict.fromkeys(name for count in counts for name in result["labelled"][count])
+    rows = {name: {count: result["labelled"][count].get(name) for count in counts} for name in names}
+    lines = ["## Label transfer", "", TRANSFER_HEAD]
+    if "run" in result:
+        recipe = f" --recipe {result['recipe']}" if "recipe" in result else ""
+        lines += [TRANSFER_COMMAND.format(**{**result, "recipe": recipe}), ""]
+    for key, (title, pattern) in TRANSFER.items():
+        found = [Column(f"{count}/{key}", count, pattern, "") for count in counts]
+        lines += [markdown_table(found, rows, corner=title), ""]
+    return [*lines, made_on([result]), ""]
+
+
+def poses_table(rows: Mapping[str, Any]) -> str:
+    """Return tau of each row by action, its mean, and the mean cycle rate."""
+    actions = list(next(iter(rows.values()))["by_action"])
+    lines = {
+        action: {name: row["by_action"][action]["tau"] for name, row in rows.items()} for action in actions
+    }
+    for title, key in (("**mean tau**", "tau"), ("mean cycle rate", "cycle_rate")):
+        lines[title] = {name: row[key] for name, row in rows.items()}
+    return markdown_table([Column(name, name, better="") for name in rows], lines, corner="tau")
+
+
 def page(paths: list[Path]) -> str:
-    """All result files as one page."""
+    """Return all result files as one page."""
     results = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
     lines = [HEAD]
     if "golf" in results:
@@ -278,17 +232,17 @@ def page(paths: list[Path]) -> str:
     if "label_transfer" in results:
         lines += transfer_section(results["label_transfer"])
     if "penn_poses" in results:
-        lines += ["## Penn Action poses", "", POSES_HEAD, "", *poses_table(results["penn_poses"]["rows"]), ""]
+        lines += ["## Penn Action poses", "", POSES_HEAD, poses_table(results["penn_poses"]["rows"]), ""]
     return "\n".join(lines)
 
 
 def result_files() -> list[Path]:
-    """The committed results."""
+    """Return the committed result files."""
     return sorted((ROOT / "results").glob("*.json"))
 
 
 def main() -> None:
-    """Write the page and draw the figure."""
+    """Write the page and draw its figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -296,13 +250,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=PAGE, help="the page (default: RESULTS.md)")
     arguments = parser.parse_args()
     paths = arguments.results or result_files()
-    arguments.out.write_text(page(paths), "utf-8")
+    write_text(arguments.out, page(paths), overwrite=True)
     results = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
     for name, (draw, result) in FIGURES.items():
         if result in results and (picture := draw(results[result]["runs"])) is not None:
-            target = arguments.out.parent / PICTURES / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(picture)
+            write_bytes(arguments.out.parent / PICTURES / name, picture, overwrite=True)
 
 
 if __name__ == "__main__":

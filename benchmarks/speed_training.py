@@ -11,9 +11,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from cycleback.losses import LossParts, TCCLoss
 from cycleback.models import TemporalConv
+from cycleback.provenance import provenance
 from cycleback.recipe import Recipe, build_encoder
 from cycleback.training.recording import Recording
-from reproduce import circumstances
 from speed_clock import RUNGS, Found, Setting, attempted, ceilings, forget, milliseconds, peak_gb
 from speed_peers import global_arithmetic, loop_over_pairs
 
@@ -175,7 +175,7 @@ def measure(setting: Setting) -> Iterator[Found]:
         row = attempted(f"rung {rung}", lambda rung=rung: _paper_step(rung, setting), setting)  # type: ignore[misc]
         if row is not None:
             times[rung] = row["ms"]
-            yield {"rungs": {rung: {**row, **circumstances()}}}
+            yield {"rungs": {rung: {**row, **provenance()}}}
     if not times:
         raise RuntimeError(f"no rung of {', '.join(setting.rungs)} could be measured")
     best = "compiled" if min(times, key=lambda rung: times[rung]) == "compiled" else setting.best_eager_rung
@@ -199,8 +199,8 @@ def _variants(setting: Setting, best: str) -> Iterator[Found]:
             setting,
         )
         if row is not None:
-            yield {"by_videos": {str(videos): {"rung": best, **row, **circumstances()}}}
+            yield {"by_videos": {str(videos): {"rung": best, **row, **provenance()}}}
     for kind, overrides in () if best == "compiled" else LAYERS.items():
         recipe = setting.recipe(*overrides)
         row = timed_step(best, recipe, videos=setting.videos, setting=setting)
-        yield {"by_layers": {kind: {"rung": best, **row, **circumstances()}}}
+        yield {"by_layers": {kind: {"rung": best, **row, **provenance()}}}

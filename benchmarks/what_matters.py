@@ -1,7 +1,7 @@
-"""What makes TCC learn, one setting at a time: alone, on the hard synthetic set, with a pretrained base.
+"""Which settings make TCC learn, one at a time: alone, on the hard synthetic set, with a pretrained base.
 
 Each experiment changes the recipe `fast` with TCC alone, trains with every seed, and keeps the held-out
-key-event error, the held-out cycle rate and the learning curve. A stopped run goes on where it was.
+key-event error, the held-out cycle rate and the learning curve. Experiments in the file are not repeated.
 
 Example:
     python benchmarks/what_matters.py --seeds 0,1 --out results/what_matters.json
@@ -14,14 +14,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ablation import add_options, hard_set, opened
+from ablation import add_options, hard_set
 from cycleback.data import Dataset
 from cycleback.errors import TrainingError
 from cycleback.evaluation import evaluate
+from cycleback.provenance import provenance
 from cycleback.recipe import load_recipe
 from cycleback.runs import embed_videos, load_encoder, train
-from reproduce import circumstances, curve_of
-from result_file import tidy_json
+from result_file import group_seeds, read_results, write_results
+from rows import read_curve
 
 ALONE = ("loss.weights={ tcc = 1.0 }", "loss.tcn.positive_window=5")  # the paper's window
 PAPER = ("loss.tcc.scaling=none", "loss.tcc.temperature=1.0")
@@ -75,11 +76,11 @@ EXPERIMENTS |= {
     "with TCN, window 3, segments": (*EXPERIMENTS["with TCN, window 3"], *SEGMENTS),
 }
 WARM_UPDATES = 300
-FIGURES = ("event_error_frames", "event_error_frames_dtw", "tau", "cycle_rate")
+SCORED = ("event_error_frames", "event_error_frames_dtw", "tau", "cycle_rate")
 
 
 def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None) -> dict[str, Any]:
-    """Train one experiment and measure it on the held-out videos."""
+    """Train one experiment and score it on the held-out videos."""
     settings = [setting for setting in EXPERIMENTS[name] if setting != "warm"]
     if "warm" in EXPERIMENTS[name]:
         first = [
@@ -96,27 +97,28 @@ def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None
         state = train(dataset, folder / "run", recipe=recipe, cache=cache)
     except TrainingError as error:
         return {"failed": str(error)}
-    if state.step < recipe.optimizer.num_updates:
-        raise SystemExit(f"stopped at update {state.step} of {name!r}: nothing is kept of it")
+    if state.is_interrupted:
+        raise SystemExit(f"stopped at update {state.step} of {name!r}: nothing of it is kept")
     held_out = embed_videos(load_encoder(folder / "run"), dataset.split("val"), cache=cache)
     report = evaluate(None, held_out).to_json()
-    figures = {key: report[key] for key in FIGURES}
-    return {**figures, "curve": curve_of(folder / "run"), **circumstances()}
+    scores = {key: report[key] for key in SCORED}
+    return {**scores, "curve": read_curve(folder / "run"), **provenance()}
 
 
-def summary(runs: dict[str, Any]) -> dict[str, Any]:
-    """Means over seeds of each experiment that did not fail."""
+def summarize(runs: dict[str, Any]) -> dict[str, Any]:
+    """Return the means over seeds of each experiment that did not fail."""
     rows: dict[str, Any] = {}
+    groups = group_seeds(runs)
     for name in EXPERIMENTS:
-        done = [found for key, found in runs.items() if key.rpartition("/")[0] == name]
+        done = groups.get(name, [])
         good = [found for found in done if "failed" not in found]
-        rows[name] = {key: round(fmean(found[key] for found in good), 4) for key in FIGURES if good}
+        rows[name] = {key: round(fmean(found[key] for found in good), 4) for key in SCORED if good}
         rows[name] |= {"seeds": len(done), "failed": len(done) - len(good)}
     return {name: row for name, row in rows.items() if row["seeds"]}
 
 
 def main() -> None:
-    """Train and measure what is not yet in the result file."""
+    """Train and score the experiments that are not in the result file."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -124,18 +126,17 @@ def main() -> None:
     add_options(parser, seeds="0,1", out="results/what_matters.json")
     arguments = parser.parse_args()
     dataset = hard_set(arguments.data)
-    result = opened(arguments.out, arguments.join)
+    result = read_results(arguments.out, arguments.join)
     runs = result["runs"]
     for seed in map(int, arguments.seeds.split(",")) if arguments.seeds else ():
         for name in arguments.only.split(";"):
             if f"{name}/{seed}" not in runs:
                 with tempfile.TemporaryDirectory() as folder:
                     runs[f"{name}/{seed}"] = run(dataset, name, seed, Path(folder), arguments.cache)
-                result["rows"] = summary(runs)
-                arguments.out.parent.mkdir(parents=True, exist_ok=True)
-                arguments.out.write_text(tidy_json(result), "utf-8")
-    result["rows"] = summary(runs)
-    arguments.out.write_text(tidy_json(result), "utf-8")
+                result["rows"] = summarize(runs)
+                write_results(arguments.out, result)
+    result["rows"] = summarize(runs)
+    write_results(arguments.out, result)
     if arguments.json:
         print(json.dumps(result["rows"]))
         return

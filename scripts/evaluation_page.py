@@ -2,7 +2,7 @@
 
 Usage: python scripts/evaluation_page.py [COMPARISON/report.json]
 
-With the report of a comparison on golf swings, keep what the page needs of it as a result first.
+The report of a comparison on golf swings, if given, becomes the result file of the golf tables first.
 """
 
 import json
@@ -13,27 +13,25 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from training_page import filled  # noqa: E402
+from training_page import fill_places  # noqa: E402
 
-from cycleback.comparison.rows import report_from_json  # noqa: E402
-from cycleback.evaluation import to_markdown  # noqa: E402
+from cycleback.evaluation import Report, to_markdown  # noqa: E402
+from cycleback.files import write_json, write_text  # noqa: E402
 from results_page import poses_table  # noqa: E402
 
 PAGE = ROOT / "docs" / "evaluation.md"
 GOLF = ROOT / "results" / "golf_compare.json"
 POSES = ROOT / "results" / "penn_poses.json"
 DETAILS = ("by_action", "event_errors", "event_error_by_event", "calibration", "progression_by_event")
-ORDER = ("tcc+tcn", "tcn", "tcc", "sal", "supervised", "imagenet", "random", "time")
-NAMES = {"imagenet": "frozen base", "random": "random encoder", "time": "time-only"}
 
 
-def kept(report: dict[str, Any]) -> dict[str, Any]:
-    """What the page needs of a comparison's report."""
+def shorten(report: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a comparison's report that the page needs."""
     rows = {
         name: {
             "seconds": row["seconds"],
             "val": without_details(row["report"]),
-            **{part: without_details(found) for part, found in row["parts"].items()},
+            **{part: without_details(found) for part, found in row["splits"].items()},
         }
         for name, row in report["rows"].items()
     }
@@ -41,29 +39,28 @@ def kept(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_details(report: dict[str, Any]) -> dict[str, Any]:
-    """The scores, without lists for plots."""
+    """Return the scores, without lists for plots."""
     return {key: value for key, value in report.items() if key not in DETAILS}
 
 
 def golf_table(part: str) -> str:
-    """All rows on one held-out part."""
+    """Return all rows on one held-out part."""
     rows = json.loads(GOLF.read_text("utf-8"))["rows"]
-    reports = {NAMES.get(name, name): report_from_json(rows[name][part]) for name in ORDER if name in rows}
-    return to_markdown(reports).strip()
+    return to_markdown({name: Report.from_json(row[part]) for name, row in rows.items()}).strip()
 
 
 def tables() -> dict[str, str]:
-    """Name of a place in the page -> what stands there."""
+    """Return place in the page -> its table."""
     poses = poses_table(json.loads(POSES.read_text("utf-8"))["rows"])
-    return {"golf": golf_table("val"), "golf-slow": golf_table("val_slow"), "poses": "\n".join(poses)}
+    return {"golf": golf_table("val"), "golf-slow": golf_table("val_slow"), "poses": poses}
 
 
 def main() -> None:
-    """Make all."""
+    """Write the page."""
     if len(sys.argv) > 1:
         report = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-        GOLF.write_text(json.dumps(kept(report), indent=1) + "\n", "utf-8")
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), tables().items()), "utf-8")
+        write_json(GOLF, shorten(report), overwrite=True)
+    write_text(PAGE, fill_places(PAGE.read_text("utf-8"), tables()), overwrite=True)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cycleback.comparison.rows import report_from_json
+from cycleback.comparison.methods import FROZEN, TIME_ONLY
 from cycleback.evaluation import Report
-from cycleback.evaluation.table import COLUMNS, LEGEND
+from cycleback.evaluation.scores import DAGGER, LEGEND, column_cells, columns
 from cycleback.models.checkpoint import FILE_NAME
 from cycleback.recipe import Recipe
 from cycleback.runs import load_encoder, run_split, saved_recipe
 
 RESULTS_FILE = "results.json"
-OWN, FROZEN, BLIND = "model", "frozen base", "time-only"  # rows of the results
+OWN = "model"  # its row in the results; the others are FROZEN and TIME_ONLY
 SHOWN = (
     *("event_error_frames", "event_error_ms", "pce1", "pce3"),
     *("event_error_frames_dtw", "event_error_ms_dtw", "pce1_dtw", "pce3_dtw"),
@@ -51,12 +51,12 @@ def card(folder: Path) -> str:
     results: dict[str, Any] = json.loads((folder / RESULTS_FILE).read_text("utf-8"))
     recipe, encoder, name = saved_recipe(folder), load_encoder(folder), results["model"]
     rows = {
-        name if row == OWN else row: {part: report_from_json(found) for part, found in parts.items()}
+        name if row == OWN else row: {part: Report.from_json(found) for part, found in parts.items()}
         for row, parts in results["rows"].items()
     }
     val, slow = ({row: parts[part] for row, parts in rows.items()} for part in ("val", "val_slow"))
     tables = {"val_table": table(val), "slow_table": table(slow)}
-    has_mark = "†" in "".join(tables.values())
+    has_mark = DAGGER in "".join(tables.values())
     return CARD.read_text("utf-8").format(
         **{key: results[key] for key in ("encoder", "torch", "device", "commit")},
         **tables,
@@ -73,23 +73,20 @@ def card(folder: Path) -> str:
         val=val[name].counts["videos"],
         slow=slow[name].counts["videos"],
         slow_words=slow_words(name, slow, val),
-        legend=LEGEND.format(baseline=f"`{BLIND}`") + " " if has_mark else "",
+        legend=LEGEND.format(baseline=f"`{TIME_ONLY}`") + " " if has_mark else "",
         frozen=FROZEN,
-        blind=BLIND,
+        blind=TIME_ONLY,
         citation=CITATION,
     )
 
 
 def table(reports: Mapping[str, Report]) -> str:
-    """One line a score, one column a row of the results."""
-    floor = reports.get(BLIND)
+    """Return a table with one line per score and one column per row of the results."""
+    rows = {name: report.to_json() for name, report in reports.items()}
     lines = [f"| | {' | '.join(reports)} |", "|---|" + "---:|" * len(reports)]
-    for column in (column for column in COLUMNS if column.score in SHOWN):
-        cells = (
-            column.cell(each, None if name == BLIND else floor, intervals=True)
-            for name, each in reports.items()
-        )
-        lines.append(f"| {column.title} | {' | '.join(cells)} |")
+    for column in columns(*SHOWN):
+        cells = (cell.markdown(intervals=True) for cell in column_cells(column, rows).values())
+        lines.append(f"| {column.heading} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

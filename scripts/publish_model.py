@@ -28,17 +28,17 @@ from torch.nn.functional import interpolate
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from model_card import BLIND, FROZEN, LICENCE, OWN, RESULTS_FILE, card  # noqa: E402
+from model_card import FROZEN, LICENCE, OWN, RESULTS_FILE, TIME_ONLY, card  # noqa: E402
 
 from cycleback.data import read_dataset  # noqa: E402
 from cycleback.errors import CheckpointError, UserError  # noqa: E402
 from cycleback.evaluation import time_only_embeddings  # noqa: E402
 from cycleback.files import check_output, write_text  # noqa: E402
 from cycleback.models import Encoder, fingerprint, load_settings, save_encoder  # noqa: E402
+from cycleback.provenance import provenance  # noqa: E402
 from cycleback.recipe import RECIPE_FILE  # noqa: E402
 from cycleback.runs import CARD_FILE, PRETRAINED, VIDEOS_FILE, embed_videos, load_encoder  # noqa: E402
 from cycleback.training import read_log  # noqa: E402
-from reproduce import circumstances  # noqa: E402
 from scoring import score  # noqa: E402
 
 MOST_BYTES = 10_000_000
@@ -80,8 +80,8 @@ def measure(folder: Path, data: Path) -> dict[str, Any]:
         sets = {part: embed_videos(source, dataset.split(part)) for part in ("train", *PARTS)}
         rows[row] = {part: score(sets["train"], sets[part], few_shot=False) for part in PARTS}
     blind = {part: time_only_embeddings(found) for part, found in sets.items()}
-    rows[BLIND] = {part: score(blind["train"], blind[part], few_shot=False) for part in PARTS}
-    return {"encoder": fingerprint(encoder), **circumstances(), "rows": rows}
+    rows[TIME_ONLY] = {part: score(blind["train"], blind[part], few_shot=False) for part in PARTS}
+    return {"encoder": fingerprint(encoder), **provenance(), "rows": rows}
 
 
 def check_results(folder: Path, results: dict[str, Any]) -> None:

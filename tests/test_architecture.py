@@ -35,7 +35,6 @@ ALLOWED: dict[str, set[str]] = {
 }
 ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "applications", "evaluation", "video"}
 ALLOWED["comparison"] = {*ALLOWED["runs"], "runs", "synth", "alignment"}
-ALLOWED["demo"] = {*ALLOWED["comparison"], "comparison"}
 ALLOWED["cli"] = set(ALLOWED)
 ARRAYS_ONLY = {"losses": {"torch", "math"}, "alignment": {"numpy", "numba"}}
 LAZY = {"av", "cv2", "numba", "matplotlib", "sklearn", "PIL"}

@@ -78,9 +78,9 @@ def test_both_ways_find_the_events_of_easy_videos(
 ) -> None:
     labelled, main = ["v0", "v1"], benchmark.main
     read = (
-        main.carried(ramps, labelled)
+        main.transfer_reader(ramps, labelled)
         if row == "transfer"
-        else main.classified(ramps, labelled, seen=ramps.names, tempos=(1.0,))
+        else main.probe_reader(ramps, labelled, seen=ramps.names, tempos=(1.0,))
     )
     errors = np.stack([main.errors_of(ramps, name, read(name)) for name in ramps.names[2:]])
     figures = main.summary(errors, ramps.event_names, 1)
@@ -99,15 +99,15 @@ def test_errors_are_in_frames_and_milliseconds(benchmark: SimpleNamespace, ramps
 
 def test_one_video_fills_a_batch(benchmark: SimpleNamespace) -> None:
     videos = Dataset(Path(), (VideoRecord("x", Path("x.mp4")), VideoRecord("y", Path("y.mp4"))))
-    names = benchmark.main.filled(videos, 5).names
+    names = benchmark.main.fill_batch(videos, 5).names
     assert names == ("x", "y", "x-1", "y-1", "x-2", "y-2")
-    assert benchmark.main.filled(videos, 2).names == ("x", "y")
+    assert benchmark.main.fill_batch(videos, 2).names == ("x", "y")
 
 
 def test_draws_are_seeded_and_there_is_one_of_all(benchmark: SimpleNamespace) -> None:
     names = [f"v{number}" for number in range(9)]
-    few = benchmark.main.drawn(names, 5, 4)
-    assert few == benchmark.main.drawn(names, 5, 4)
-    assert few[:2] == benchmark.main.drawn(names, 5, 2)
+    few = benchmark.main.draw_names(names, 5, 4)
+    assert few == benchmark.main.draw_names(names, 5, 4)
+    assert few[:2] == benchmark.main.draw_names(names, 5, 2)
     assert all(len(set(draw)) == 5 for draw in few)
-    assert benchmark.main.drawn(names, 9, 1) == [names]
+    assert benchmark.main.draw_names(names, 9, 1) == [names]

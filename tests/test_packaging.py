@@ -37,7 +37,7 @@ def test_a_wheel_has_the_models_inside_the_package(source: Path, tmp_path: Path)
     models = {name for name in names if "published/" in name or ("models/" in name and "tiny" in name)}
     files = ("recipe.toml", "encoder.safetensors", "README.md")
     assert models == {f"cycleback/published/tiny/{file}" for file in files}
-    assert {"cycleback/recipes/fast.toml", "cycleback/py.typed", "cycleback/demo/report.html"} <= names
+    assert {"cycleback/recipes/fast.toml", "cycleback/py.typed", "cycleback/comparison/page.html"} <= names
 
 
 def test_a_source_distribution_has_what_a_wheel_is_built_from(source: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_json_prints_one_object_and_the_second_call_adds_a_row(
     words = ["compare", "--data", poses, "-o", tmp_path / "out", "--no-perturb", "--json", *QUICK]
     first = json.loads(command(*words, "--methods", "tcc").out)
     second = json.loads(command(*words, "--methods", "tcc,tcn").out)
-    assert list(second["rows"]) == ["tcc", "tcn", "imagenet", "random", "time"]
+    assert list(second["rows"]) == ["tcc", "tcn", "time-only", "untrained", "frozen"]
     assert second["rows"]["tcc"] == first["rows"]["tcc"]
     assert second == json.loads((tmp_path / "out" / "report.json").read_text())
 
@@ -100,5 +100,12 @@ def test_ctrl_c_says_that_the_same_command_goes_on(
     result = command("compare", "--data", poses, "--methods", "tcc", "-o", tmp_path / "out", *QUICK)
     assert result.code == 130
     assert result.err.endswith(
-        f"stopped; what is done is kept in {tmp_path / 'out'}. The same command goes on.\n"
+        f"Interrupted. Finished rows are in {tmp_path / 'out'}; rerun the same command to resume.\n"
     )
+
+
+def test_every_method_of_the_help_can_be_compared(command: Callable, poses: Path, tmp_path: Path) -> None:
+    words = ["compare", "--data", poses, "-o", tmp_path / "out", "--no-perturb", "--json", *QUICK]
+    result = command(*words, "--methods", "tcc+order,tcc-stochastic")
+    assert result.code == 0, result.err
+    assert list(json.loads(result.out)["rows"])[:2] == ["tcc+order", "tcc-stochastic"]

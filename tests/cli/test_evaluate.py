@@ -59,7 +59,7 @@ def test_the_markdown_file_shows_intervals_and_is_not_replaced_unasked(command, 
     again = command(*words)
     assert (again.code, again.err) == (
         2,
-        f"error: {table} exists. Add --overwrite, or give another name with -o.\n",
+        f"error: {table} exists. Add --overwrite, or choose another name with -o.\n",
     )
     assert command(*words, "--no-intervals", "--overwrite").code == 0
     assert "resamples" not in table.read_text("utf-8")
@@ -95,9 +95,9 @@ def test_videos_on_both_sides_are_refused_unless_allowed(command, sets) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{run}"], "{run} is a run: say where its videos are with --data DIR"),
+        (["{run}"], "{run} is a run: name the folder of its videos with --data"),
         (["{run}", "--data", "x", "--train", "y"], "leave out --train"),
-        (["{held_out}", "--data", "x"], "--data is for a run folder, but {held_out} is none"),
+        (["{held_out}", "--data", "x"], "--data needs a run folder, but {held_out} has no recipe.toml"),
         (["{held_out}", "--protocol", "svm"], "no protocol 'svm': expected linear, paper or reference"),
         (["nowhere"], "nowhere"),
         (["{run}", "--data", "nowhere"], "nowhere"),

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from comparison.quick import QUICK
-from cycleback.comparison import Comparison, Stages, compare
+from cycleback.comparison import Comparison, compare
+from cycleback.progress import Progress
 from cycleback.synth import write_dataset
 from cycleback.video import read_frames, write_video
 
@@ -58,7 +59,9 @@ def made(
     def learning(method: str, total: int) -> Callable[[object], None]:
         return lambda report: heard.append(method)
 
-    stages = Stages(on_method=lambda done, total, name: heard.append(f"{done}/{total}"), learning=learning)
+    progress = Progress(
+        on_stage=lambda done, total, name: heard.append(f"{done}/{total}"), on_training=learning
+    )
     return compare(
         videos,
         tmp_path_factory.mktemp("made") / "out",
@@ -66,5 +69,5 @@ def made(
         overrides=QUICK,
         cache=frame_cache,
         command="cycleback compare …",
-        stages=stages,
+        progress=progress,
     )

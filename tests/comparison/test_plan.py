@@ -18,9 +18,9 @@ def test_the_split_is_the_one_a_run_would_draw(poses: Path) -> None:
 def test_a_given_split_is_kept_and_other_splits_are_parts(videos: Path) -> None:
     plan = make_plan(videos, methods=["tcc"])
     assert plan.held_out.names == ("pouring_003", "pouring_004")
-    assert plan.other_parts == ("val_slow",)
+    assert plan.other_splits == ("val_slow",)
     assert plan.is_labelled
-    assert plan.is_pictures
+    assert plan.has_pictures
 
 
 def test_a_test_folder_is_held_out_where_there_is_no_other(poses: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import json
 import re
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 from comparison.quick import POSES, QUICK
-from cycleback.comparison import Comparison, Stages, compare
-from cycleback.comparison.snapshots import load_snapshots
+from cycleback.cli.output import print_reports
+from cycleback.comparison import Comparison, TrainingStopped, compare
+from cycleback.comparison.rows import load_snapshots
 from cycleback.data import read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, OutputExistsError, UserError
@@ -25,7 +27,11 @@ def no_learning(method: str, total: int) -> Callable[[object], None]:
 
 
 def again(made: Comparison, videos: Path, cache: Path, **changes: object) -> Comparison:
-    settings = {"methods": ["tcc", "supervised"], "overrides": QUICK, "stages": Stages(learning=no_learning)}
+    settings = {
+        "methods": ["tcc", "supervised"],
+        "overrides": QUICK,
+        "progress": Progress(on_training=no_learning),
+    }
     return compare(videos, made.output, cache=cache, **settings | changes)
 
 
@@ -33,7 +39,7 @@ def test_the_report_has_every_row_and_the_numbers_of_evaluate(
     made: Comparison, videos: Path, frame_cache: Path
 ) -> None:
     written = json.loads((made.output / "report.json").read_text())
-    assert list(written["rows"]) == ["tcc", "supervised", "imagenet", "random", "time"]
+    assert list(written["rows"]) == ["tcc", "supervised", "time-only", "untrained", "frozen"]
     dataset, encoder = read_dataset(videos), load_encoder(made.output / "runs" / "tcc")
     seen, held_out = (
         embed_videos(encoder, dataset.split(part), cache=frame_cache) for part in ("train", "val")
@@ -51,11 +57,11 @@ def test_every_method_of_how_many_and_every_update_is_heard_of(made: Comparison,
 
 
 def test_perturbed_videos_and_other_splits_have_their_columns(made: Comparison) -> None:
-    row = made.content["rows"]["time"]
+    row = made.content["rows"]["time-only"]
     assert set(row["report"]["robust"]) == {"cropped", "speed", "lead-in"}
     assert set(row["report"]["robust"]["speed"]) == {"event_error_frames", "event_error_frames_dtw", "tau"}
-    assert made.content["parts"] == ["val_slow"]
-    assert row["parts"]["val_slow"]["event_error_frames"] is not None
+    assert made.content["splits"] == ["val_slow"]
+    assert row["splits"]["val_slow"]["event_error_frames"] is not None
     page = (made.output / "report.html").read_text()
     assert all(f">{group}</th>" in page for group in ("cropped", "speed", "lead-in", "split val_slow"))
 
@@ -68,14 +74,6 @@ def test_the_page_is_self_contained_and_says_what_each_picture_is(made: Comparis
     assert page.count("data:image/svg+xml;base64,") == 3
     assert page.count("data:image/jpeg;base64,") == 4 + 2 * 4
     assert "$" not in re.sub(r"base64,[^\"]*", "", page)
-
-
-def test_cells_that_do_not_beat_time_only_carry_a_dagger(made: Comparison) -> None:
-    page, text = ((made.output / name).read_text() for name in ("report.html", "report.md"))
-    tau = made.content["rows"]["tcc"]["report"]["tau"]
-    assert tau < made.content["rows"]["time"]["report"]["tau"]
-    assert f'<td class="below">{tau:.3f}<sup' in page
-    assert f"{tau:.3f} †" in text
 
 
 def test_a_snapshot_is_the_encoder_after_that_many_updates(
@@ -110,8 +108,8 @@ def test_a_second_call_trains_nothing_and_finds_the_same(
 def test_another_protocol_measures_again_but_does_not_train(poses: Path, tmp_path: Path) -> None:
     settings = {"methods": ["tcc"], "overrides": POSES, "perturb": False}
     compare(poses, tmp_path / "out", **settings)
-    quiet = Stages(learning=no_learning)
-    second = compare(poses, tmp_path / "out", protocol="paper", stages=quiet, **settings)
+    quiet = Progress(on_training=no_learning)
+    second = compare(poses, tmp_path / "out", protocol="paper", progress=quiet, **settings)
     assert second.rows["tcc"].report.protocol == "paper"
     assert not second.rows["tcc"].is_reused
     assert second.rows["tcc"].updates == 4
@@ -131,22 +129,56 @@ def test_other_settings_are_refused_unless_told_to_train_again(
 def test_a_stopped_comparison_goes_on_to_the_same_weights(poses: Path, tmp_path: Path) -> None:
     steps: list[int] = []
 
-    def listening(stop_at: int | None, steps: list[int]) -> Stages:
+    def listening(stop_at: int | None, steps: list[int]) -> Progress:
         def hear(report: StepReport) -> None:
             if report.step == stop_at:
                 raise KeyboardInterrupt
             steps.append(report.step)
 
-        return Stages(learning=lambda method, total: hear)
+        return Progress(on_training=lambda method, total: hear)
 
     settings = {"methods": ["tcc"], "overrides": POSES, "perturb": False}
     with pytest.raises(KeyboardInterrupt):
-        compare(poses, tmp_path / "parts", stages=listening(3, steps), **settings)
-    compare(poses, tmp_path / "parts", stages=listening(None, steps), **settings)
+        compare(poses, tmp_path / "parts", progress=listening(3, steps), **settings)
+    compare(poses, tmp_path / "parts", progress=listening(None, steps), **settings)
     compare(poses, tmp_path / "whole", **settings)
     assert steps == [1, 2, 3, 4]
     whole, parts = (load_encoder(tmp_path / name / "runs" / "tcc") for name in ("whole", "parts"))
     assert fingerprint(whole) == fingerprint(parts)
+
+
+def test_a_signal_stops_the_comparison_with_an_error_of_its_own(poses: Path, tmp_path: Path) -> None:
+    def interrupt(report: StepReport) -> None:
+        if report.step == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    settings = {"methods": ["tcc"], "overrides": POSES, "perturb": False}
+    progress = Progress(on_training=lambda method, total: interrupt)
+    with pytest.raises(TrainingStopped, match="training of tcc stopped at update 2 of 4"):
+        compare(poses, tmp_path / "out", progress=progress, **settings)
+    assert compare(poses, tmp_path / "out", **settings).rows["tcc"].updates == 4
+
+
+def test_a_row_no_better_than_time_only_carries_a_dagger_everywhere(
+    made: Comparison, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    print_reports({name: row.report for name, row in made.rows.items()})
+    tau = f"{made.content['rows']['tcc']['report']['tau']:.3f}"
+    printed = capsys.readouterr().out
+    (line,) = [line for line in printed.splitlines() if line.split()[:1] == ["tcc"]]
+    assert f" {tau}†" in line
+    assert "† not better than time-only: no sign of learning in that column." in printed
+    page, text = ((made.output / name).read_text() for name in ("report.html", "report.md"))
+    assert f'<td class="below">{tau}<sup title="not better than time-only">†</sup>' in page
+    (line,) = [line for line in text.splitlines() if line.startswith("| TCC | ") and f" {tau} " in line]
+    assert re.search(rf"\| {tau} (\[[^]]*\] )?† \|", line)
+
+
+def test_a_folder_of_another_version_is_refused_in_one_line(poses: Path, tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").write_text('{"made_by": "cycleback compare"}')
+    with pytest.raises(OutputExistsError, match=r"was made by another version of cycleback\. Choose"):
+        compare(poses, tmp_path)
 
 
 def test_videos_without_labels_get_the_half_that_needs_none(
@@ -157,7 +189,7 @@ def test_videos_without_labels_get_the_half_that_needs_none(
         bare, tmp_path / "out", methods=["supervised"], overrides=QUICK, perturb=False, cache=frame_cache
     )
     assert made.content["warnings"][0] == "supervised: left out, no training video has key events."
-    row = made.content["rows"]["imagenet"]["report"]
+    row = made.content["rows"]["frozen"]["report"]
     assert row["event_error_frames"] is None
     assert row["cycle_rate"] is not None
     page = (made.output / "report.html").read_text()
@@ -169,7 +201,7 @@ def test_sequences_are_compared_without_pictures_of_frames(poses: Path, tmp_path
     made = compare(poses, tmp_path / "out", methods=["tcc", "tcn"], overrides=POSES)
     assert made.content["how"]["recipe"].startswith("poses ")
     assert made.content["curves"]["tcc"]
-    assert set(EmbeddingSet.load(made.output / "embeddings" / "imagenet").names) == set(
+    assert set(EmbeddingSet.load(made.output / "embeddings" / "frozen").names) == set(
         EmbeddingSet.load(made.output / "embeddings" / "tcc").names
     )
     page = (made.output / "report.html").read_text()
@@ -193,6 +225,7 @@ def test_several_actions_are_shown_one_by_one_below_their_mean(poses: Path, tmp_
     assert "<summary>cup</summary>" in page
     assert "raw vectors" in page
     assert "10 % of labels" in page
+    assert "frozen (raw vectors)" in page
 
 
 def test_a_folder_that_is_no_comparison_is_refused(videos: Path, tmp_path: Path) -> None:

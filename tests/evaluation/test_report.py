@@ -3,7 +3,7 @@ import json
 import pytest
 
 from cycleback.evaluation import CalibrationBin, Report
-from cycleback.evaluation.report import kept_errors, mean_report
+from cycleback.evaluation.report import draw_errors, mean_report
 
 
 def test_json_is_plain_and_comes_back_as_it_was():
@@ -17,6 +17,7 @@ def test_json_is_plain_and_comes_back_as_it_was():
     assert json.loads(json.dumps(plain)) == plain
     assert plain["calibration"] == [{"confidence": 0.5, "right": 0.25, "count": 4}]
     assert plain["intervals"] == {"tau": [0.4, 0.6]}
+    assert Report.from_json({**plain, "unknown": 1}).to_json() == plain
 
 
 def test_a_number_that_is_no_number_is_not_written():
@@ -50,7 +51,7 @@ def test_errors_of_all_actions_are_kept_and_pooled():
 
 
 def test_of_many_errors_some_are_drawn_with_a_seed():
-    draws = [kept_errors(range(100), most=10, seed=seed) for seed in (0, 0, 1)]
+    draws = [draw_errors(range(100), count=10, seed=seed) for seed in (0, 0, 1)]
     assert draws[0] == draws[1] != draws[2]
     assert len(set(draws[0])) == 10 and draws[0] == sorted(draws[0])
-    assert kept_errors([3, 1, 2]) == [3, 1, 2]
+    assert draw_errors([3, 1, 2]) == [3, 1, 2]

@@ -3,23 +3,21 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cycleback.cli.bars import Display, progress_bars, progress_callbacks
+from cycleback.cli.bars import progress_bars, progress_callbacks
 from cycleback.cli.options import Device, Json, Protocol, Seed
 from cycleback.cli.output import print_json, print_next, print_reports
-
-if TYPE_CHECKING:
-    from cycleback.comparison import Stages
 
 METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
 Methods = Annotated[
     str,
     typer.Option(
-        help="Rows, separated by commas: losses (tcc, tcn, order, sal, supervised, stochastic_tcc) joined "
-        "by +, tcc-classification, tcc-mse. The rows imagenet, random and time are always there.",
+        help="Rows, separated by commas: tcc, tcn, order, sal and supervised, also joined by +; "
+        "tcc-classification, tcc-mse, tcc-stochastic. The baselines time-only, untrained and frozen are "
+        "always added.",
         show_default=METHODS.replace(",", ", "),
     ),
 ]
@@ -31,7 +29,7 @@ def compare(
         list[str] | None, typer.Argument(help="Settings of every row, as section.key=value.")
     ] = None,
     methods: Methods = METHODS,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make or go on with.")] = Path(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make or resume.")] = Path(
         "comparison"
     ),
     recipe: Annotated[
@@ -43,7 +41,8 @@ def compare(
         bool, typer.Option("--no-perturb", help="Leave out cropped, sped-up and delayed videos.")
     ] = False,
     allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Go on although videos or people are on both sides.")
+        bool,
+        typer.Option("--allow-overlap", help="Allow videos or persons in both training and held-out sets."),
     ] = False,
     device: Device = None,
     overwrite: Annotated[
@@ -51,16 +50,17 @@ def compare(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train several methods on your videos, measure all on held-out ones, and show them in one page.
+    """Train several methods on your videos, score them on held-out ones, and show them on one page.
 
-    Stop it at any time; the same command goes on where it was.
+    You can interrupt it at any time; rerun the same command to resume.
 
     Example: cycleback compare --data golf/ --methods tcc,tcn,tcc+tcn -o comparison
     """
+    from cycleback.comparison import TrainingStopped
     from cycleback.comparison import compare as compare_methods
 
     try:
-        with progress_bars() as bars:
+        with progress_bars() as display:
             made = compare_methods(
                 data,
                 output,
@@ -74,10 +74,11 @@ def compare(
                 overwrite=overwrite,
                 device=device,
                 command=shlex.join(["cycleback", *sys.argv[1:]]),
-                stages=_stages(bars),
+                progress=progress_callbacks(display),
             )
-    except KeyboardInterrupt:
-        print(f"stopped; what is done is kept in {output}. The same command goes on.", file=sys.stderr)
+    except (KeyboardInterrupt, TrainingStopped):
+        message = f"Interrupted. Finished rows are in {output}; rerun the same command to resume."
+        print(message, file=sys.stderr)
         raise typer.Exit(130) from None
     if as_json:
         print_json(made.content)
@@ -87,17 +88,5 @@ def compare(
         print(sentence)
     best = made.rows[made.content["best"]].method
     run = f" --run {output / 'runs' / best.name}" if best.is_trained else ""
-    next_step = f"sync {data}{run} -o synced.mp4" if made.content["is_pictures"] else f"embed {data}{run}"
+    next_step = f"sync {data}{run} -o synced.mp4" if made.content["has_pictures"] else f"embed {data}{run}"
     print_next(f"open {output / 'report.html'} in a browser", f"cycleback {next_step}")
-
-
-def _stages(display: Display) -> "Stages":
-    from cycleback.comparison import Stages
-
-    callbacks = progress_callbacks(display)
-    return Stages(
-        on_method=callbacks.on_stage,
-        on_frames=callbacks.on_frames,
-        on_features=callbacks.on_features,
-        learning=callbacks.on_training,
-    )

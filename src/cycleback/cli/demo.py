@@ -1,11 +1,12 @@
 """`cycleback demo`: see it work, in minutes, on videos it renders itself."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cycleback.cli.bars import counter, progress_bars, training_bar
+from cycleback.cli.bars import progress_bars, progress_callbacks
 from cycleback.cli.checks import LEVELS, check_choice
 from cycleback.cli.options import Json, Level, Overwrite, Seed
 from cycleback.cli.output import print_json, print_next, print_reports
@@ -19,22 +20,26 @@ def demo(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Render pouring videos, learn to align them without labels, and show the result in a web page.
+    """Render pouring videos, learn to align them without labels, and show the result on a web page.
 
     Example: cycleback demo -o demo --seed 1
     """
-    from cycleback.demo import Stages, run_demo
-
     check_choice("level", level, LEVELS)
-    with progress_bars() as bars:
-        stages = Stages(
-            on_render=counter(bars, "rendering"),
-            on_frames=counter(bars, "decoding videos"),
-            on_features=counter(bars, "computing features"),
-            learning=lambda total: training_bar(bars, total),
-            on_report=counter(bars, "report"),
-        )
-        report = run_demo(output, seed=seed, videos=videos, level=level, overwrite=overwrite, stages=stages)
+    from cycleback.comparison import TrainingStopped, run_demo
+
+    try:
+        with progress_bars() as display:
+            report = run_demo(
+                output,
+                seed=seed,
+                videos=videos,
+                level=level,
+                overwrite=overwrite,
+                progress=progress_callbacks(display),
+            )
+    except TrainingStopped:
+        print("Interrupted. Rerun the same command with --overwrite to start again.", file=sys.stderr)
+        raise typer.Exit(130) from None
     if as_json:
         print_json(report.to_json())
         return

@@ -1,4 +1,4 @@
-"""`cycleback evaluate`: what an embedding is worth, beside one that never saw a pixel."""
+"""`cycleback evaluate`: score an embedding beside the time-only baseline, which looks at no frame."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,7 @@ def evaluate(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Run folder, a model's name such as golf-lite, or embedding set of held-out videos."
+            help="Run folder, name of a model such as golf-lite, or embedding set of held-out videos."
         ),
     ],
     data: Annotated[Path | None, typer.Option(help="Folder of videos, for a run.")] = None,
@@ -28,34 +28,33 @@ def evaluate(
     ] = None,
     protocol: Protocol = "linear",
     markdown: Annotated[
-        Path | None, typer.Option(help="Write all numbers as a Markdown table, with intervals.")
+        Path | None, typer.Option(help="Markdown file to write: all scores, with intervals.")
     ] = None,
-    no_intervals: Annotated[
-        bool, typer.Option("--no-intervals", help="Leave out the 95 % intervals.")
-    ] = False,
+    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Skip the 95 % intervals.")] = False,
     no_few_shot: Annotated[
-        bool, typer.Option("--no-few-shot", help="Leave out few-shot scores, which take longest.")
+        bool, typer.Option("--no-few-shot", help="Skip few-shot classification, which takes longest.")
     ] = False,
     allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Go on although videos or people are on both sides.")
+        bool,
+        typer.Option("--allow-overlap", help="Allow videos or persons in both training and held-out sets."),
     ] = False,
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Measure an embedding: key-event error, tau, cycle rate, phase accuracy, few-shot, retrieval.
+    """Score an embedding: key-event error, tau, cycle rate, phase accuracy, few-shot, retrieval.
 
     Example: cycleback evaluate runs/golf --data golf/
     """
     from cycleback.data import read_dataset
-    from cycleback.evaluation import PROTOCOLS, time_only_embeddings, to_markdown
+    from cycleback.evaluation import PROTOCOLS, TIME_ONLY, time_only_embeddings, to_markdown
     from cycleback.evaluation import evaluate as evaluate_set
     from cycleback.files import check_output, write_text
 
     check_choice("protocol", protocol, list(PROTOCOLS))
     if markdown is not None:
         check_output(markdown, overwrite=overwrite)
-    seen, held_out = _embedded(source, data=data, train=train)
+    seen, held_out = _embed(source, data=data, train=train)
     persons = None if data is None else read_dataset(data).persons
     blind = (time_only_embeddings(seen) if seen else None, time_only_embeddings(held_out))
     rows = {
@@ -68,7 +67,7 @@ def evaluate(
             allow_overlap=allow_overlap,
             persons=persons,
         )
-        for name, sets in ((source.name, (seen, held_out)), ("time-only", blind))
+        for name, sets in ((source.name, (seen, held_out)), (TIME_ONLY, blind))
     }
     if markdown is not None:
         write_text(markdown, to_markdown(rows, intervals=not no_intervals), overwrite=overwrite)
@@ -82,24 +81,24 @@ def evaluate(
     )
 
 
-def _embedded(
+def _embed(
     source: Path, *, data: Path | None, train: Path | None
 ) -> "tuple[EmbeddingSet | None, EmbeddingSet]":
-    """Embeddings of the training videos, where there are any, and of the held-out ones."""
+    """Return embeddings of the training videos, if there are any, and of the held-out ones."""
     from cycleback.embeddings import EmbeddingSet
     from cycleback.recipe import RECIPE_FILE
     from cycleback.runs import embed_videos, find_run, published_models, select_part
 
     if not (source / RECIPE_FILE).is_file() and str(source) not in published_models():
         if data is not None:
-            find_run(source)  # where nothing is there, says so
-            raise UserError(f"--data is for a run folder, but {source} is none (it has no {RECIPE_FILE})")
+            find_run(source)  # raises if there is nothing at all
+            raise UserError(f"--data needs a run folder, but {source} has no {RECIPE_FILE}")
         held_out = EmbeddingSet.load(source)
         return (EmbeddingSet.load(train) if train is not None else None), held_out
     if data is None or train is not None:
         raise UserError(
-            f"{source} is a run: say where its videos are with --data DIR"
-            f"{'' if train is None else ', and leave out --train'}"
+            f"{source} is a run: name the folder of its videos with --data"
+            f"{'' if train is None else ' and leave out --train'}"
         )
     with progress_bars() as bars:
         parts = [

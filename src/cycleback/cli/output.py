@@ -11,69 +11,52 @@ from rich.table import Table
 if TYPE_CHECKING:
     from cycleback.evaluation import Report
 
-HEADLINE = {
-    "event_error_frames": ("error,\nframes", "{:.1f}"),
-    "event_error_ms": ("error,\nms", "{:.0f}"),
-    "event_error_frames_dtw": ("DTW,\nframes", "{:.1f}"),
-    "pce1": ("within\n1", "{:.0%}"),
-    "pce3": ("within\n3", "{:.0%}"),
-    "phase_accuracy": ("phase\nacc.", "{:.0%}"),
-    "precision5": ("prec.\n@5", "{:.0%}"),
-    "tau": ("\ntau", "{:.2f}"),
-    "cycle_rate": ("cycle\nrate", "{:.0%}"),
-}
-
 
 def print_json(value: Any) -> None:
-    """One JSON object on one line of stdout."""
+    """Print one JSON object on one line of stdout."""
     print(json.dumps(value))
 
 
 def print_next(result: str, command: str | None = None) -> None:
-    """Last lines of a command: where the result is, and what to type next."""
+    """Print the last lines of a command: where the result is, and what to type next."""
     print(result)
     if command is not None:
         print(f"next: {command}")
 
 
 def print_reports(rows: "Mapping[str, Report]") -> None:
-    """The headline numbers of several embeddings, one row each, and what one must know to trust them.
+    """Print the headline scores of several reports, a legend, intervals and warnings.
 
-    A dash where a row has no number, a dagger where it is not better than the row `time-only`; columns that
-    no row has are left out.
+    A dash stands for a missing score, a dagger for one that is not better than the row `time-only`.
     """
-    from cycleback.evaluation import notes
-    from cycleback.evaluation.baselines import TIME_ONLY
-    from cycleback.evaluation.table import COLUMNS, LEGEND
+    from cycleback.evaluation import TIME_ONLY, notes
+    from cycleback.evaluation.scores import (
+        DAGGER,
+        HEADLINE,
+        LEGEND,
+        column_cells,
+        columns,
+        known_columns,
+    )
 
-    columns = {column.score: column for column in COLUMNS}
-    shown = [key for key in HEADLINE if any(getattr(row, key) is not None for row in rows.values())]
-    title = "Key-event error (median), key events within 1 and 3 frames, and the rest"
+    scores = {name: report.to_json() for name, report in rows.items()}
+    shown = known_columns(columns(*HEADLINE, brief=True), scores)
+    cells = [column_cells(column, scores) for column in shown]
+    title = "Key-event error (median), key events within 1 and 3 frames, and other scores"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("", no_wrap=True)
-    for key in shown:
-        table.add_column(HEADLINE[key][0], justify="right")
-    is_marked = False
-    for name, report in rows.items():
-        floor = None if name == TIME_ONLY else rows.get(TIME_ONLY)
-        marks = [columns[key].is_marked(report, floor) for key in shown]
-        table.add_row(
-            name, *(_text(report, key) + "†" * mark for key, mark in zip(shown, marks, strict=True))
-        )
-        is_marked = is_marked or any(marks)
+    for column in shown:
+        table.add_column(column.short or column.title, justify="right")
+    for name in rows:
+        table.add_row(name, *(found[name].text + DAGGER * found[name].is_below for found in cells))
     console().print(table)
+    is_marked = any(cell.is_below for found in cells for cell in found.values())
     legend = [LEGEND.format(baseline=TIME_ONLY)] if is_marked else []
     for line in [*legend, *_intervals(rows), *notes(rows)]:
         print(line)
 
 
-def _text(report: "Report", key: str) -> str:
-    value = getattr(report, key)
-    return "–" if value is None else HEADLINE[key][1].format(value)
-
-
 def _intervals(rows: "Mapping[str, Report]") -> list[str]:
-    """How sure the first number of each row is."""
     key = "event_error_frames"
     bounds = {name: row.intervals[key] for name, row in rows.items() if key in row.intervals}
     spans = [f"{name} {low:.1f} to {high:.1f}" for name, (low, high) in bounds.items()]
@@ -81,5 +64,5 @@ def _intervals(rows: "Mapping[str, Report]") -> list[str]:
 
 
 def console() -> Console:
-    """Tables and colours on stdout."""
+    """Return the console for tables and colours on stdout."""
     return Console()

@@ -1,99 +1,114 @@
-"""The rows of a comparison: what each word of `--methods` trains, or what it is held against."""
+"""The methods and baselines that results are reported for. Every row of every table has a name from here.
 
-import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+A trained method is a sum of losses joined by "+", such as `tcc+tcn`. Three variants of TCC have names of
+their own. The baselines learn nothing; a comparison always has all three.
+"""
 
-from cycleback.errors import ConfigError
-from cycleback.recipe import LOSSES, Recipe, load_recipe
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-Role = Literal["trained", "imagenet", "random", "time"]
+from cycleback.errors import ConfigError, did_you_mean
+from cycleback.evaluation import TIME_ONLY
+from cycleback.recipe import Recipe, load_recipe
 
-KINDS = {"tcc-classification": "classification", "tcc-mse": "mse"}
-BASELINES: dict[str, Role] = {"imagenet": "imagenet", "random": "random", "time": "time"}
+UNTRAINED, FROZEN = "untrained", "frozen"
+BASELINES = (TIME_ONLY, UNTRAINED, FROZEN)
+
+
+class Part(NamedTuple):
+    """One word of a trained method: the loss it adds, its title, its weight and the kind of TCC loss."""
+
+    loss: str
+    title: str
+    weight: float = 1.0
+    tcc_kind: str = ""
+
+
+PARTS = {
+    "tcc": Part("tcc", "TCC"),
+    "tcc-classification": Part("tcc", "TCC (classification)", tcc_kind="classification"),
+    "tcc-mse": Part("tcc", "TCC (squared error)", tcc_kind="mse"),
+    "tcc-stochastic": Part("stochastic_tcc", "TCC (stochastic)"),
+    "tcn": Part("tcn", "TCN"),
+    "order": Part("order", "order", weight=0.3),
+    "sal": Part("sal", "SaL"),
+    "supervised": Part("supervised", "supervised"),
+}
 DEFAULT = ("tcc", "tcn", "sal", "tcc+tcn", "supervised")
-WORDS = {
-    "tcc": "TCC",
-    "tcc-classification": "TCC (classification)",
-    "tcc-mse": "TCC (squared error)",
-    "stochastic_tcc": "stochastic TCC",
-    "tcn": "TCN",
-    "sal": "SaL",
-    "supervised": "supervised",
-    "imagenet": "frozen base",
-    "random": "random encoder",
-    "time": "time only",
+RENAMED = {
+    "time": TIME_ONLY,
+    "random": UNTRAINED,
+    "imagenet": FROZEN,
+    "stochastic_tcc": "tcc-stochastic",
 }
 
 
 @dataclass(frozen=True)
 class Method:
-    """One row.
+    """One row of a table of results.
 
     Attributes:
-        name: as typed: "tcc+tcn", "tcc-mse", "imagenet".
-        role: "trained", or which baseline it is.
-        losses: names of its losses, each of weight 1; empty for a baseline.
-        tcc_kind: the variant of the TCC loss where it is not the recipe's own.
+        name: such as "tcc+tcn", "tcc-mse" or "frozen".
+        weights: weight of each loss; empty for a baseline.
+        tcc_kind: variant of the TCC loss, where it is not the recipe's own.
     """
 
     name: str
-    role: Role
-    losses: tuple[str, ...] = ()
-    tcc_kind: str | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    tcc_kind: str = ""
 
     @property
     def is_trained(self) -> bool:
-        """Whether the row has to be learned."""
-        return self.role == "trained"
+        """Whether the row needs training."""
+        return bool(self.weights)
 
     @property
     def needs_labels(self) -> bool:
         """Whether it learns from key events."""
-        return "supervised" in self.losses
+        return "supervised" in self.weights
 
     @property
     def title(self) -> str:
-        """The name in words."""
-        return " + ".join(WORDS[part] for part in self.name.split("+"))
+        """The name for people: losses in their usual spelling."""
+        return " + ".join(PARTS[part].title if part in PARTS else part for part in self.name.split("+"))
+
+    @property
+    def overrides(self) -> list[str]:
+        """The settings of a recipe that train this method; none for a baseline."""
+        weights = ", ".join(f"{loss} = {weight}" for loss, weight in self.weights.items())
+        settings = [f"loss.weights={{ {weights} }}"] if weights else []
+        return [*settings, f"loss.tcc.kind={self.tcc_kind}"] if self.tcc_kind else settings
+
+
+def parse_method(name: str) -> Method:
+    """Return the method or baseline of this name."""
+    if name in BASELINES:
+        return Method(name)
+    words = name.split("+")
+    for word in words:
+        if word in RENAMED:
+            raise ConfigError(f"method {word!r} is called {RENAMED[word]!r}")
+        if word not in PARTS:
+            raise ConfigError(f"no method {word!r}. {did_you_mean(word, [*PARTS, *BASELINES])}")
+    parts = [PARTS[word] for word in words]
+    weights = {part.loss: part.weight for part in parts}
+    if len(weights) < len(parts):
+        raise ConfigError(f"method {name!r} names one loss twice. Name each once, as in tcc+tcn.")
+    return Method(name, weights, "".join(part.tcc_kind for part in parts))
 
 
 def parse_methods(names: Sequence[str]) -> list[Method]:
-    """The methods by these names, each once, and after them the three baselines, asked for or not."""
-    wanted = dict.fromkeys(name.strip() for name in names)
-    wanted.pop("", None)
-    methods = [_parse(name) for name in wanted if name not in BASELINES]
-    return [*methods, *(Method(name, role) for name, role in BASELINES.items())]
-
-
-def _parse(name: str) -> Method:
-    parts = name.split("+")
-    for part in parts:
-        if part not in LOSSES and part not in KINDS:
-            raise ConfigError(f"no method {part!r}.{_guess(part)}")
-    losses = tuple("tcc" if part in KINDS else part for part in parts)
-    if len(set(losses)) < len(losses):
-        raise ConfigError(f"method {name!r} names one loss twice. Name each once, as in tcc+tcn.")
-    kinds = [KINDS[part] for part in parts if part in KINDS]
-    return Method(name, "trained", losses, kinds[0] if kinds else None)
-
-
-def _guess(name: str) -> str:
-    known = [*LOSSES, *KINDS, *BASELINES]
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {close[0]!r}?" if close else f" Known: {', '.join(known)}; join losses with '+'."
+    """Return the trained methods of these names, each once, followed by all baselines."""
+    wanted = dict.fromkeys(name.strip() for name in names if name.strip())
+    methods = [parse_method(name) for name in wanted]
+    return [*(method for method in methods if method.is_trained), *map(Method, BASELINES)]
 
 
 def method_recipe(method: Method, *, recipe: str, overrides: Sequence[str], seed: int) -> Recipe:
-    """The recipe all rows share, with the losses of this one."""
+    """Return the recipe that all rows share, with the losses of this method."""
     for override in overrides:
         if override.startswith(("loss.weights", "run.seed")):
-            way = "--methods" if override.startswith("loss") else "--seed"
-            raise ConfigError(f"{override.split('=')[0]} is set by {way}: every row has its own losses.")
-    own = [f"run.seed={seed}"]
-    if method.losses:
-        own.append(f"loss.weights={{ {', '.join(f'{loss} = 1.0' for loss in method.losses)} }}")
-    if method.tcc_kind:
-        own.append(f"loss.tcc.kind={method.tcc_kind}")
-    return load_recipe(recipe, own, shared=overrides)
+            option = "--methods" if override.startswith("loss") else "--seed"
+            raise ConfigError(f"{override.split('=')[0]} is set by {option}: every row has its own losses.")
+    return load_recipe(recipe, [f"run.seed={seed}", *method.overrides], shared=overrides)

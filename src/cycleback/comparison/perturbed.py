@@ -1,9 +1,9 @@
-"""Held-out videos as they might have been filmed: cut short, at another speed, with a still lead-in.
+"""Embeddings of perturbed videos: cut short, at another speed, or with a still lead-in.
 
-Only the order of frames changes, so what the base makes of each frame is looked up, not computed again. The
-background of a lead-in is the picture of which each pixel is the median over the video.
+A perturbation only reorders frames, so cached features of a frozen base are reused. The lead-in shows the
+background: the median of each pixel over the video.
 
-Shapes: N frames of a video, M frames as perturbed, H W pixels, F feature channels, h w grid.
+Shapes: N frames of a video, M frames after the perturbation, H W pixels, F feature channels, h w feature map.
 """
 
 from collections.abc import Iterator
@@ -25,17 +25,17 @@ from cycleback.evaluation.perturbations import BACKGROUND, perturb
 from cycleback.models import Encoder
 from cycleback.training.videos import presentation_times
 
-MEDIAN_FRAMES = 100  # frames the background is the median of, spread over the video
+MEDIAN_FRAMES = 100  # frames that the background is the median of, spread over the video
 
 
 @dataclass(frozen=True)
 class Library:
-    """Where the frames of the videos, and what a frozen base made of them, are kept.
+    """An encoder with the caches of its input.
 
     Attributes:
-        encoder: in evaluation mode, on the device to use; None for an embedding that looks at no frame.
-        frames: the cache of decoded frames.
-        features: of a frozen base; None where it is not frozen, or frames are vectors.
+        encoder: in evaluation mode, on the device to use; None for time-only embeddings.
+        frames: cache of decoded frames.
+        features: cache of a frozen base; None where the base is trained, or frames are vectors.
     """
 
     encoder: Encoder | None
@@ -44,7 +44,7 @@ class Library:
 
     @classmethod
     def of(cls, encoder: Encoder, cache: Path | None) -> "Library":
-        """The caches that `embed_videos` uses for this encoder."""
+        """Return the library with the caches that `embed_videos` uses for this encoder."""
         frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
         if encoder.train_base == "frozen" and encoder.input_kind == "images":
             return cls(encoder, frames, FeatureCache(frames, encoder.base, device=encoder.device))
@@ -52,9 +52,9 @@ class Library:
 
 
 def perturbed_set(library: Library, videos: Dataset, *, kind: str, seed: int = 0) -> EmbeddingSet:
-    """Embeddings of the videos as perturbed, with their key events moved along.
+    """Embed the perturbed videos; their key events move along.
 
-    Without an encoder a frame is its place in the perturbed video, i / M.
+    Without an encoder, frame i is embedded as its place in the perturbed video, i / M.
     """
     arrays: dict[str, NDArray[np.floating[Any]]] = {}
     events, rates = {}, {}
@@ -76,61 +76,57 @@ def perturbed_set(library: Library, videos: Dataset, *, kind: str, seed: int = 0
 def embed_indices(
     library: Library, record: VideoRecord, indices: NDArray[np.int64]
 ) -> NDArray[np.floating[Any]]:
-    """Embeddings (M, D) of the frames `indices` (M,) of a video as if they were a video; -1: background."""
+    """Embed the frames `indices` (M,) of a video as if they were a video, to (M, D); -1 is the background."""
     if library.encoder is None:
         return np.arange(len(indices))[:, None] / len(indices)
     encoder = library.encoder.eval()
     if record.kind == "sequence":
-        return embed_maps(
-            encoder.embedder, iter([_vector_maps(encoder, record, indices)]), device=encoder.device
-        )
-    if library.features is not None:
-        return embed_maps(
-            encoder.embedder, _kept_maps(library.features, record, indices), device=encoder.device
-        )
-    return embed_maps(
-        encoder.embedder,
-        _fresh_maps(encoder, library.frames.load(record).frames, indices),
-        device=encoder.device,
-    )
+        maps = iter([_vector_maps(encoder, record, indices)])
+    elif library.features is not None:
+        maps = _cached_maps(library.features, record, indices)
+    else:
+        maps = _compute_maps(encoder, library.frames.load(record).frames, indices)
+    return embed_maps(encoder.embedder, maps, device=encoder.device)
 
 
 def background(frames: NDArray[Any]) -> NDArray[Any]:
-    """Median (...) over time of frames (N, ...)."""
+    """Return the median (...) over time of frames (N, ...)."""
     chosen = np.linspace(0, len(frames) - 1, min(len(frames), MEDIAN_FRAMES)).astype(int)
     middle: NDArray[Any] = np.median(frames[chosen], axis=0).astype(frames.dtype)
     return middle
 
 
 def _vector_maps(encoder: Encoder, record: VideoRecord, indices: NDArray[np.int64]) -> Tensor:
-    """Features (M, F, 1, 1) of a sequence; velocities are those of the perturbed sequence."""
-    vectors = _taken(load_sequence(record).features, indices)
+    """Return features (M, F, 1, 1) of a sequence; velocities are those of the perturbed sequence."""
+    vectors = _take(load_sequence(record).features, indices)
     return encoder.features(encoder.base.prepare(torch.from_numpy(vectors).to(encoder.device)))
 
 
-def _kept_maps(features: FeatureCache, record: VideoRecord, indices: NDArray[np.int64]) -> Iterator[Tensor]:
-    """Chunks (m, F, h, w) of feature maps that were computed for the video as it is."""
+def _cached_maps(features: FeatureCache, record: VideoRecord, indices: NDArray[np.int64]) -> Iterator[Tensor]:
+    """Yield chunks (m, F, h, w) of the cached feature maps of the unperturbed video."""
     maps = features.load(record)
     blank = None
     if (indices == BACKGROUND).any():
         picture = background(features.frames.load(record).frames)
         blank = features.extract(picture[None])[0].half().cpu().numpy()
     for start in range(0, len(indices), CHUNK_FRAMES):
-        yield torch.from_numpy(_taken(maps, indices[start : start + CHUNK_FRAMES], blank))
+        yield torch.from_numpy(_take(maps, indices[start : start + CHUNK_FRAMES], blank))
 
 
-def _fresh_maps(encoder: Encoder, frames: NDArray[np.uint8], indices: NDArray[np.int64]) -> Iterator[Tensor]:
-    """Chunks (m, F, h, w) of feature maps of frames (N, H, W, 3)."""
+def _compute_maps(
+    encoder: Encoder, frames: NDArray[np.uint8], indices: NDArray[np.int64]
+) -> Iterator[Tensor]:
+    """Compute chunks (m, F, h, w) of feature maps of frames (N, H, W, 3)."""
     blank = background(frames) if (indices == BACKGROUND).any() else None
     for start in range(0, len(indices), CHUNK_FRAMES):
-        chunk = torch.from_numpy(_taken(frames, indices[start : start + CHUNK_FRAMES], blank))
+        chunk = torch.from_numpy(_take(frames, indices[start : start + CHUNK_FRAMES], blank))
         yield encoder.features(chunk.to(encoder.device).movedim(-1, 1))
 
 
-def _taken(
+def _take(
     frames: NDArray[Any], indices: NDArray[np.int64], blank: NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """Frames (M, ...) at `indices` of (N, ...), with `blank` (...), by default their median, for -1."""
+    """Return frames (M, ...) at `indices` of (N, ...), with `blank` (default: their median) for -1."""
     taken: NDArray[Any] = np.array(frames[np.maximum(indices, 0)])
     empty = indices == BACKGROUND
     if empty.any():

@@ -1,19 +1,18 @@
-"""What is to be compared: the videos, the rows and the settings, all checked before anything is learned."""
+"""The plan of a comparison: videos, methods and settings, all checked before anything is trained."""
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cycleback import __version__
-from cycleback.comparison.methods import DEFAULT, Method, method_recipe, parse_methods
+from cycleback.comparison.methods import DEFAULT, FROZEN, Method, method_recipe, parse_methods
 from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
 from cycleback.data.sources import record_digest
 from cycleback.errors import ConfigError, DataError, one_of
-from cycleback.evaluation.protocol import PROTOCOLS
+from cycleback.evaluation import PROTOCOLS
 from cycleback.recipe import Recipe, recipe_toml, require_used
 from cycleback.runs.folder import records_of_action
 
@@ -22,18 +21,20 @@ TRAIN, HELD_OUT = "train", "val"
 
 @dataclass(frozen=True)
 class Plan:
-    """A comparison before it is made.
+    """Everything that a comparison depends on.
 
     Attributes:
-        dataset: its records are in the split "train", "val" (held out) or another, measured by itself.
+        dataset: its records are in the split "train", "val" (held out) or another one, scored by itself.
         methods: the rows, in order.
-        recipes: method -> all settings of its training.
-        recipe_name: of the recipe all rows share.
-        protocol: of the evaluation.
-        seed: of the split, the training and the evaluation.
-        perturb: whether held-out videos are also measured cropped, at other speeds and with a lead-in.
+        recipes: method name -> all settings of its training.
+        recipe_name: name of the recipe that all rows share.
+        overrides: changes of that recipe, as `section.key=value`.
+        protocol: evaluation protocol.
+        seed: seed of the split, the training and the evaluation.
+        perturb: also score held-out videos cropped, at other speeds and with a still lead-in.
+        few_shot: also train classifiers on a few labelled videos.
         videos: fingerprint of the videos, their labels and their split.
-        allow_overlap: whether videos or people may be both learned from and measured on.
+        allow_overlap: allow videos or persons in both the training and the held-out split.
         left_out: why methods that were asked for are not among the rows.
     """
 
@@ -41,27 +42,28 @@ class Plan:
     methods: tuple[Method, ...]
     recipes: Mapping[str, Recipe]
     recipe_name: str
-    overrides: tuple[str, ...]
-    protocol: str
-    seed: int
-    perturb: bool
-    videos: str
+    overrides: tuple[str, ...] = ()
+    protocol: str = "linear"
+    seed: int = 0
+    perturb: bool = True
+    few_shot: bool = True
+    videos: str = ""
     allow_overlap: bool = False
     left_out: tuple[str, ...] = ()
 
     @property
     def train(self) -> Dataset:
-        """The videos to learn from."""
+        """The training videos."""
         return self.dataset.split(TRAIN)
 
     @property
     def held_out(self) -> Dataset:
-        """The videos to measure on."""
+        """The held-out videos."""
         return self.dataset.split(HELD_OUT)
 
     @property
-    def other_parts(self) -> tuple[str, ...]:
-        """Splits besides training and held-out, a slow-motion set for example."""
+    def other_splits(self) -> tuple[str, ...]:
+        """Splits besides training and held-out, such as a slow-motion set."""
         splits = dict.fromkeys(record.split for record in self.dataset if record.split is not None)
         return tuple(split for split in splits if split not in (TRAIN, HELD_OUT))
 
@@ -71,20 +73,20 @@ class Plan:
         return any(record.events for record in self.held_out)
 
     @property
-    def is_pictures(self) -> bool:
+    def has_pictures(self) -> bool:
         """Whether there are frames to show; sequences of vectors have none."""
         return all(record.kind != "sequence" for record in self.dataset)
 
     def title(self, method: Method) -> str:
-        """The name of a row in words; of vectors, the frozen base is the data itself."""
-        return "raw vectors" if method.role == "imagenet" and not self.is_pictures else method.title
+        """Return the title of a row; for sequences, the frozen features are the vectors themselves."""
+        return f"{FROZEN} (raw vectors)" if method.name == FROZEN and not self.has_pictures else method.title
 
     def training_settings(self, method: Method) -> dict[str, Any]:
-        """What a run depends on."""
+        """Return what a training depends on."""
         return {"recipe": recipe_toml(self.recipes[method.name]), "videos": self.videos}
 
     def row_settings(self, method: Method) -> dict[str, Any]:
-        """What a finished row depends on."""
+        """Return what a finished row depends on."""
         measured = {"protocol": self.protocol, "perturb": self.perturb, "seed": self.seed}
         return {**self.training_settings(method), **measured, "version": __version__}
 
@@ -100,7 +102,7 @@ def make_plan(
     perturb: bool = True,
     allow_overlap: bool = False,
 ) -> Plan:
-    """Read the data set and every setting; the recipe is `fast`, or `poses` for sequences, unless named."""
+    """Read the data set and check every setting; the default recipe is `fast`, or `poses` for sequences."""
     if protocol not in PROTOCOLS:
         raise ConfigError(f"no protocol {protocol!r}: expected {one_of(PROTOCOLS)}")
     wanted = parse_methods(methods)
@@ -109,7 +111,8 @@ def make_plan(
     recipes = {m.name: method_recipe(m, recipe=name, overrides=overrides, seed=seed) for m in wanted}
     require_used(overrides, recipes.values())
     dataset = _split(found, recipes[wanted[-1].name], seed)
-    kept = [m for m in wanted if not m.needs_labels or any(record.events for record in dataset.split(TRAIN))]
+    is_labelled = any(record.events for record in dataset.split(TRAIN))
+    kept = [method for method in wanted if is_labelled or not method.needs_labels]
     _check_pairs(dataset.split(HELD_OUT))
     digests = {record.name: record_digest(record) for record in dataset}
     if not allow_overlap:
@@ -126,25 +129,23 @@ def make_plan(
         videos=_fingerprint(dataset.records, digests),
         allow_overlap=allow_overlap,
         left_out=tuple(
-            f"{m.title}: left out, no training video has key events." for m in wanted if m not in kept
+            f"{method.title}: left out, no training video has key events."
+            for method in wanted
+            if method not in kept
         ),
     )
 
 
 def _split(dataset: Dataset, recipe: Recipe, seed: int) -> Dataset:
-    """The data set with a split of its own: given, or drawn as a run of this recipe would draw it."""
+    """Return the data set with its own split, or with the one that a run of this recipe would draw."""
     records = records_of_action(dataset, recipe.data.action)
     if not dataset.given_split:
         records = split_dataset(records, recipe.data.held_out, seed)
     splits = {record.split for record in records}
     if HELD_OUT not in splits and "test" in splits:
-        records = tuple(_renamed(record) for record in records)
+        records = tuple(replace(r, split=HELD_OUT) if r.split == "test" else r for r in records)
     given = {record.name: record.split for record in records if record.split is not None}
-    return dataclasses.replace(dataset, records=records, given_split=given)
-
-
-def _renamed(record: VideoRecord) -> VideoRecord:
-    return dataclasses.replace(record, split=HELD_OUT) if record.split == "test" else record
+    return replace(dataset, records=records, given_split=given)
 
 
 def _check_pairs(held_out: Dataset) -> None:
@@ -157,25 +158,25 @@ def _check_pairs(held_out: Dataset) -> None:
 
 
 def _check_overlap(dataset: Dataset, digests: Mapping[str, str]) -> None:
-    """Refuse a video or a person that is both learned from and measured on, before any learning."""
+    """Refuse a video or a person that is in the training split and in another one."""
     files = {digests[record.name]: record.name for record in dataset.split(TRAIN)}
     people = {record.person: record.name for record in dataset.split(TRAIN) if record.person}
     for record in dataset:
         if record.split in (TRAIN, None):
             continue
         if digests[record.name] in files:
-            why = f"is the same file as the training video {files[digests[record.name]]!r}"
+            reason = f"is the same file as the training video {files[digests[record.name]]!r}"
         elif record.person in people:
-            why = f"shows {record.person}, as does the training video {people[record.person]!r}"
+            reason = f"shows {record.person}, as does the training video {people[record.person]!r}"
         else:
             continue
         raise DataError(
-            f"{dataset.root}: {record.name!r} ({record.split}) {why}. "
+            f"{dataset.root}: {record.name!r} ({record.split}) {reason}. "
             "Remove one of them, or add --allow-overlap and do not call the result held-out."
         )
 
 
 def _fingerprint(records: Sequence[VideoRecord], digests: Mapping[str, str]) -> str:
-    """Sixteen hex digits that change with the videos, their labels and their split."""
+    """Return sixteen hex digits that change with the videos, their labels and their split."""
     facts = [[r.name, r.action, r.split, r.unit, sorted(r.events.items()), digests[r.name]] for r in records]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]

@@ -1,55 +1,97 @@
-"""One row: learned, or found finished; embedded; measured."""
+"""One row of a comparison: train it, embed the videos, score them, and keep the result for the next call.
 
-import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+FOLDER/comparison.json         marks the folder as a comparison
+FOLDER/runs/METHOD/            run folder; METHOD.json beside it holds the settings it was trained with
+FOLDER/snapshots/METHOD/STEP/  the encoder early in its training
+FOLDER/embeddings/METHOD/      embeddings of the held-out videos
+FOLDER/rows/METHOD.json        a finished row with the settings it was made with
+FOLDER/report.html, report.json, report.md
+"""
+
+import json
+import shutil
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from cycleback.comparison.folder import Folder, read_json, write_json
-from cycleback.comparison.methods import Method
+from cycleback.comparison.methods import FROZEN, UNTRAINED, Method
 from cycleback.comparison.perturbed import Library, perturbed_set
 from cycleback.comparison.plan import Plan
-from cycleback.comparison.snapshots import WEIGHTS_FILE, keep_snapshot, snapshot_steps, with_saves
 from cycleback.data import Dataset, FrameCache, event_frames
 from cycleback.embeddings import EmbeddingSet
-from cycleback.evaluation import Report, evaluate, time_only_embeddings
-from cycleback.evaluation.perturbations import PERTURBATIONS
+from cycleback.errors import OutputExistsError, TrainingError, UserError
+from cycleback.evaluation import PERTURBATIONS, TIME_ONLY, Report, evaluate, time_only_embeddings
+from cycleback.evaluation.scores import ROBUST
+from cycleback.files import atomic_folder, write_json
 from cycleback.models import Encoder, VectorBase
-from cycleback.progress import Counter, Progress, ignore
-from cycleback.recipe import EncoderSettings, PooledSettings, Recipe, VectorSettings, build_encoder
+from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
+from cycleback.progress import Progress
+from cycleback.recipe import (
+    RECIPE_FILE,
+    EncoderSettings,
+    PooledSettings,
+    Recipe,
+    VectorSettings,
+    build_encoder,
+)
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
 from cycleback.training import StepReport
 from cycleback.training.videos import presentation_times, vectors
 
-ROBUST_SCORES = ("event_error_frames", "event_error_frames_dtw", "tau")
+MARKER, FORMAT = "comparison.json", 2  # 1 named its rows differently
+SNAPSHOTS = (0.1, 0.3)  # shares of the updates after which a copy of the encoder is kept
+
+
+class TrainingStopped(TrainingError):
+    """A signal stopped a training; its state is saved."""
 
 
 @dataclass(frozen=True)
-class Stages:
-    """Who is told how a comparison goes; each is optional.
+class Folder:
+    """Where the parts of a comparison are."""
 
-    Attributes:
-        on_method: called with (rows done, rows, name of the next) before each row and after the last.
-        learning: (method, updates in all) -> what is called after each update.
-    """
+    root: Path
 
-    on_method: Callable[[int, int, str], None] | None = None
-    on_frames: Counter | None = None
-    on_features: Counter | None = None
-    learning: Callable[[str, int], Callable[[StepReport], None]] | None = None
+    def run(self, method: str) -> Path:
+        """Return the run folder of a method."""
+        return self.root / "runs" / method
+
+    def training(self, method: str) -> Path:
+        """Return the file with the settings and the length of its training."""
+        return self.root / "runs" / f"{method}.json"
+
+    def snapshots(self, method: str) -> Path:
+        """Return the folder of its encoder at several updates."""
+        return self.root / "snapshots" / method
+
+    def embeddings(self, method: str) -> Path:
+        """Return its embeddings of the held-out videos."""
+        return self.root / "embeddings" / method
+
+    def row(self, method: str) -> Path:
+        """Return its finished row."""
+        return self.root / "rows" / f"{method}.json"
+
+    def delete(self, method: str) -> None:
+        """Delete everything that was made for a method."""
+        for folder in (self.run(method), self.snapshots(method), self.embeddings(method)):
+            shutil.rmtree(folder, ignore_errors=True)
+        for file in (self.row(method), self.training(method)):
+            file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """Where the work is done.
 
     Attributes:
-        folder: of the comparison.
-        device: to compute on; None: a GPU where there is one.
-        cache: of decoded frames; None: the user's.
+        folder: folder of the comparison.
+        device: device to compute on; None: a GPU if there is one.
+        cache: cache of decoded frames; None: the user's cache folder.
     """
 
     folder: Folder
@@ -62,117 +104,194 @@ class Row:
     """A finished row.
 
     Attributes:
-        method: what it is of.
-        report: scores on the held-out videos, with `robust` where they were perturbed.
-        parts: the same for every other split.
-        updates: of its training; 0 for a baseline.
-        seconds: of its training.
-        is_reused: whether it was found finished.
+        method: the method or baseline.
+        report: scores on the held-out videos.
+        splits: scores on every other split.
+        updates: length of its training; 0 for a baseline.
+        seconds: duration of its training.
+        is_reused: whether an earlier call had finished it.
     """
 
     method: Method
     report: Report
-    parts: Mapping[str, Report] = field(default_factory=dict)
+    splits: Mapping[str, Report] = field(default_factory=dict)
     updates: int = 0
     seconds: float = 0.0
     is_reused: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; `row_from_json` reads them back."""
+        """Return plain values; `from_json` reads them back."""
         return {
-            "method": self.method.name,
-            "title": self.method.title,
             "updates": self.updates,
             "seconds": round(self.seconds, 1),
             "report": self.report.to_json(),
-            "parts": {part: report.to_json() for part, report in self.parts.items()},
+            "splits": {split: report.to_json() for split, report in self.splits.items()},
         }
 
+    @classmethod
+    def from_json(cls, method: Method, values: Mapping[str, Any]) -> "Row":
+        """Read what `to_json` gave."""
+        splits = {split: Report.from_json(report) for split, report in values["splits"].items()}
+        report = Report.from_json(values["report"])
+        return cls(method, report, splits, values["updates"], values["seconds"], is_reused=True)
 
-def make_row(method: Method, plan: Plan, place: Place, *, stages: Stages) -> Row:
-    """The row, from the folder where it is there and was made with the same settings."""
-    folder, settings = place.folder, plan.row_settings(method)
+
+def open_folder(root: Path) -> Folder:
+    """Make the folder, or open one of an earlier comparison; refuse a folder that holds something else."""
+    marker = read_json(root / MARKER)
+    if root.is_dir() and marker is None:
+        foreign = sorted(path.name for path in root.iterdir() if not path.name.startswith("."))
+        if foreign:
+            raise OutputExistsError(
+                f"{root} holds {foreign[0]!r}, which no comparison made. Choose another folder with -o."
+            )
+    if marker is not None and marker.get("format") != FORMAT:
+        raise OutputExistsError(
+            f"{root} was made by another version of cycleback. Choose another folder with -o."
+        )
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make {root}: {error.strerror}. Choose another folder with -o.") from None
+    write_json(root / MARKER, {"made_by": "cycleback compare", "format": FORMAT}, overwrite=True)
+    return Folder(root)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return the object in a file, or None if there is no readable one."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, json.JSONDecodeError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def check_settings(folder: Folder, method: str, wanted: dict[str, Any], *, overwrite: bool) -> None:
+    """Refuse a run that was trained with other settings, or delete it with `overwrite`."""
+    earlier = (read_json(folder.training(method)) or {}).get("settings")
+    if earlier == wanted or (earlier is None and not folder.run(method).exists()):
+        return
+    if not overwrite:
+        raise OutputExistsError(
+            f"{folder.run(method)} was trained {_difference(earlier or {}, wanted)}. "
+            "Add --overwrite to train it again, or choose another folder with -o."
+        )
+    folder.delete(method)
+
+
+def _difference(earlier: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """Say in words which setting differs first."""
+    if earlier.get("videos") != wanted["videos"]:
+        return "on other videos, labels or splits"
+    before, now = (_flatten(tomllib.loads(text)) for text in (earlier.get("recipe", ""), wanted["recipe"]))
+    for key in [*now, *before]:
+        if before.get(key) != now.get(key):
+            return f"with {key}={before.get(key)!r}, not {now.get(key)!r}"
+    return "with other settings"
+
+
+def _flatten(values: dict[str, Any], section: str = "") -> dict[str, Any]:
+    """Return settings by their full name, such as `optimizer.num_updates`."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flatten(value, f"{section}{key}.") if isinstance(value, dict) else {section + key: value}
+    return flat
+
+
+def make_row(method: Method, plan: Plan, workspace: Workspace, *, progress: Progress) -> Row:
+    """Train and score one method, or read the row if an earlier call finished it with the same settings."""
+    folder, settings = workspace.folder, plan.row_settings(method)
     kept = read_json(folder.row(method.name))
-    is_there = not method.is_trained or _is_learned(method, folder)
+    is_there = not method.is_trained or _is_trained(method, folder)
     if kept and kept.get("settings") == settings and is_there and folder.embeddings(method.name).is_dir():
-        return row_from_json(method, kept)
-    updates, seconds = _learned(method, plan, place, stages) if method.is_trained else (0, 0.0)
-    encoder = load_row_encoder(method, plan, place)
-    row = dataclasses.replace(_measured(method, encoder, plan, place), updates=updates, seconds=seconds)
-    write_json(folder.row(method.name), {**row.to_json(), "settings": settings})
+        return Row.from_json(method, kept)
+    updates, seconds = train_row(method, plan, workspace, progress) if method.is_trained else (0, 0.0)
+    encoder = load_row_encoder(method, plan, workspace)
+    report, splits = score_row(method, encoder, plan, workspace)
+    row = Row(method, report, splits, updates, seconds)
+    write_json(folder.row(method.name), {**row.to_json(), "settings": settings}, overwrite=True)
     return row
 
 
-def row_from_json(method: Method, kept: Mapping[str, Any]) -> Row:
-    """What `Row.to_json` wrote."""
-    parts = {part: report_from_json(report) for part, report in kept["parts"].items()}
-    report = report_from_json(kept["report"])
-    return Row(method, report, parts, kept["updates"], kept["seconds"], is_reused=True)
-
-
-def report_from_json(values: Mapping[str, Any]) -> Report:
-    """What `Report.to_json` gave, as far as this version knows its fields."""
-    known = {f.name for f in dataclasses.fields(Report)}
-    by_action = {action: report_from_json(part) for action, part in values.get("by_action", {}).items()}
-    return Report(
-        **{name: value for name, value in values.items() if name in known} | {"by_action": by_action}
-    )
-
-
-def _is_learned(method: Method, folder: Folder) -> bool:
-    """Whether its run came to its end and is still there."""
+def _is_trained(method: Method, folder: Folder) -> bool:
     is_finished = (read_json(folder.training(method.name)) or {}).get("finished", False)
     return bool(is_finished) and (folder.run(method.name) / WEIGHTS_FILE).is_file()
 
 
-def _learned(method: Method, plan: Plan, place: Place, stages: Stages) -> tuple[int, float]:
-    """Updates and seconds of the run, made or gone on with unless it is finished."""
-    folder, name = place.folder, method.name
-    if _is_learned(method, folder):
+def train_row(method: Method, plan: Plan, workspace: Workspace, progress: Progress) -> tuple[int, float]:
+    """Train or resume the run of a method, unless it is finished; return its updates and seconds."""
+    folder, name = workspace.folder, method.name
+    if _is_trained(method, folder):
         facts = read_json(folder.training(name)) or {}
         return int(facts["updates"]), float(facts["seconds"])
-    begun = {"settings": plan.training_settings(method)}
-    write_json(folder.training(name), begun)
-    recipe, run = with_saves(plan.recipes[name]), folder.run(name)
-    is_begun = (run / "recipe.toml").is_file()
+    started = {"settings": plan.training_settings(method)}
+    write_json(folder.training(name), started, overwrite=True)
+    recipe, run = save_often(plan.recipes[name]), folder.run(name)
     total = recipe.optimizer.num_updates
     steps = snapshot_steps(total, recipe.run.save_every)
-    tell = stages.learning(name, total) if stages.learning else None
+    is_started = (run / RECIPE_FILE).is_file()
+    report_step = progress.on_training(name, total)
 
     def on_step(report: StepReport) -> None:
-        keep_snapshot(report, run, output=folder.snapshots(name), steps=steps)
-        if tell is not None:
-            tell(report)
+        keep_snapshot(report.step - 1, run, output=folder.snapshots(name), steps=steps)
+        report_step(report)
 
     state = train(
         plan.dataset,
         run,
-        recipe=None if is_begun else recipe,
-        resume=is_begun,
-        device=place.device,
-        cache=place.cache,
-        progress=Progress(
-            on_frames=stages.on_frames or ignore,
-            on_features=stages.on_features or ignore,
-            on_training=lambda name, total: on_step,
-        ),
+        recipe=None if is_started else recipe,
+        resume=is_started,
+        device=workspace.device,
+        cache=workspace.cache,
+        progress=replace(progress, on_training=lambda name, total: on_step),
     )
     if state.is_interrupted:
-        raise KeyboardInterrupt
+        raise TrainingStopped(f"training of {name} stopped at update {state.step} of {total}")
     facts = {"finished": True, "updates": state.step, "seconds": round(state.seconds, 1)}
-    write_json(folder.training(name), begun | facts)
+    write_json(folder.training(name), started | facts, overwrite=True)
     return state.step, state.seconds
 
 
-def load_row_encoder(method: Method, plan: Plan, place: Place) -> Encoder | None:
-    """The encoder of a row, learned or not; None for the row that only counts frames."""
-    if method.role == "time":
+def save_often(recipe: Recipe) -> Recipe:
+    """Return the recipe with at least ten saves; the training itself does not change."""
+    interval = max(1, recipe.optimizer.num_updates // 10)
+    return replace(recipe, run=replace(recipe.run, save_every=min(recipe.run.save_every, interval)))
+
+
+def snapshot_steps(num_updates: int, save_every: int) -> tuple[int, ...]:
+    """Return the first saved updates at or after a tenth and three tenths, before the last."""
+    steps = (-(-round(share * num_updates) // save_every) * save_every for share in SNAPSHOTS)
+    return tuple(step for step in dict.fromkeys(steps) if 0 < step < num_updates)
+
+
+def keep_snapshot(saved: int, run: Path, *, output: Path, steps: tuple[int, ...]) -> None:
+    """Copy the encoder that a run saved after update `saved`, if that is one of `steps`.
+
+    A run saves after the callback of an update, so the callback of update s finds the weights of s - 1.
+    """
+    target = output / str(saved)
+    if saved not in steps or target.exists() or not (run / WEIGHTS_FILE).is_file():
+        return
+    with atomic_folder(target) as draft:
+        for name in (RECIPE_FILE, WEIGHTS_FILE):
+            shutil.copyfile(run / name, draft / name)
+
+
+def load_snapshots(folder: Path) -> dict[int, Encoder]:
+    """Return update -> encoder for the snapshots in a folder."""
+    kept = sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.is_dir() else []
+    return {step: load_encoder(folder / str(step)) for step in kept}
+
+
+def load_row_encoder(method: Method, plan: Plan, workspace: Workspace) -> Encoder | None:
+    """Return the encoder of a row; None for the time-only row, which has none."""
+    if method.name == TIME_ONLY:
         return None
-    if method.is_trained:
-        return load_encoder(place.folder.run(method.name))
-    if method.role == "random":
+    if method.name == UNTRAINED:
         return untrained_encoder(plan.recipes[method.name], plan)
-    if plan.is_pictures:
+    if method.name != FROZEN:
+        return load_encoder(workspace.folder.run(method.name))
+    if plan.has_pictures:
         return load_encoder()
     raw = EncoderSettings(
         base="vector",
@@ -184,11 +303,11 @@ def load_row_encoder(method: Method, plan: Plan, place: Place) -> Encoder | None
 
 
 def untrained_encoder(recipe: Recipe, plan: Plan) -> Encoder:
-    """The encoder a run of this recipe begins with."""
+    """Return the encoder that a run of this recipe starts with."""
     if recipe.encoder.base == "vector" and not recipe.encoder.vector.in_features:
         width = vectors(plan.train.records[0]).shape[1]
-        vector = dataclasses.replace(recipe.encoder.vector, in_features=width)
-        recipe = dataclasses.replace(recipe, encoder=dataclasses.replace(recipe.encoder, vector=vector))
+        vector = replace(recipe.encoder.vector, in_features=width)
+        recipe = replace(recipe, encoder=replace(recipe.encoder, vector=vector))
     torch.manual_seed(recipe.run.seed)
     encoder = build_encoder(recipe)
     if isinstance(encoder.base, VectorBase):
@@ -196,49 +315,44 @@ def untrained_encoder(recipe: Recipe, plan: Plan) -> Encoder:
     return encoder.eval()
 
 
-def _measured(method: Method, encoder: Encoder | None, plan: Plan, place: Place) -> Row:
-    """Embed every part, keep the held-out embeddings, score them."""
-    library = _library(encoder, plan, place)
-    seen = _embedded(library, plan.train, place) if plan.is_labelled else None
-    held_out = _embedded(library, plan.held_out, place)
-    held_out.save(place.folder.embeddings(method.name), overwrite=True)
-    report = _scored(seen, held_out, plan)
-    if plan.perturb:
-        report = dataclasses.replace(report, robust=_robust(library, plan))
-    parts = {
-        part: _scored(seen, _embedded(library, plan.dataset.split(part), place), plan)
-        for part in plan.other_parts
-    }
-    return Row(method, report, parts)
-
-
-def _scored(seen: EmbeddingSet | None, videos: EmbeddingSet, plan: Plan) -> Report:
-    return evaluate(
-        seen,
-        videos,
-        protocol=plan.protocol,
-        seed=plan.seed,
-        allow_overlap=plan.allow_overlap,
-        persons=plan.dataset.persons,
-    )
-
-
-def _library(encoder: Encoder | None, plan: Plan, place: Place) -> Library:
+def score_row(
+    method: Method, encoder: Encoder | None, plan: Plan, workspace: Workspace
+) -> tuple[Report, dict[str, Report]]:
+    """Embed all videos, keep the held-out embeddings, and score them and every other split."""
     if encoder is None:
-        side = plan.recipes["time"].data.frame_size
-        return Library(None, FrameCache(place.cache, size=(side, side), fit=plan.recipes["time"].data.fit))
-    return Library.of(encoder.to(choose_device(place.device)), place.cache)
+        data = plan.recipes[method.name].data
+        frames = FrameCache(workspace.cache, size=(data.frame_size,) * 2, fit=data.fit)
+        library = Library(None, frames)
+    else:
+        library = Library.of(encoder.to(choose_device(workspace.device)), workspace.cache)
 
+    def embed(videos: Dataset) -> EmbeddingSet:
+        if library.encoder is None:
+            return time_only_set(library.frames, videos)
+        return embed_videos(library.encoder, videos, device=workspace.device, cache=workspace.cache)
 
-def _embedded(library: Library, videos: Dataset, place: Place) -> EmbeddingSet:
-    """Embeddings of the videos as they are."""
-    if library.encoder is not None:
-        return embed_videos(library.encoder, videos, device=place.device, cache=place.cache)
-    return time_only_set(library.frames, videos)
+    def score(videos: EmbeddingSet) -> Report:
+        return evaluate(
+            seen,
+            videos,
+            protocol=plan.protocol,
+            seed=plan.seed,
+            few_shot=plan.few_shot,
+            allow_overlap=plan.allow_overlap,
+            persons=plan.dataset.persons,
+        )
+
+    seen = embed(plan.train) if plan.is_labelled else None
+    held_out = embed(plan.held_out)
+    held_out.save(workspace.folder.embeddings(method.name), overwrite=True)
+    report = score(held_out)
+    if plan.perturb:
+        report = replace(report, robust=_score_perturbed(library, plan))
+    return report, {split: score(embed(plan.dataset.split(split))) for split in plan.other_splits}
 
 
 def time_only_set(frames: FrameCache, videos: Dataset) -> EmbeddingSet:
-    """Each frame i of N as i / N; no frame is looked at."""
+    """Embed each frame i of N as i / N, without looking at it."""
     times = {record.name: presentation_times(record, frames) for record in videos}
     blank = EmbeddingSet.from_arrays(
         {name: [[0.0]] * len(clock) for name, clock in times.items()},
@@ -251,11 +365,11 @@ def time_only_set(frames: FrameCache, videos: Dataset) -> EmbeddingSet:
     return time_only_embeddings(blank)
 
 
-def _robust(library: Library, plan: Plan) -> dict[str, dict[str, float | None]]:
-    """Perturbation -> scores of the held-out videos after it."""
+def _score_perturbed(library: Library, plan: Plan) -> dict[str, dict[str, float | None]]:
+    """Return perturbation -> scores of the perturbed held-out videos."""
     scores = {}
     for kind in PERTURBATIONS:
         videos = perturbed_set(library, plan.held_out, kind=kind, seed=plan.seed)
         report = evaluate(None, videos, protocol=plan.protocol, intervals=False, few_shot=False)
-        scores[kind] = {name: getattr(report, name) for name in ROBUST_SCORES}
+        scores[kind] = {name: getattr(report, name) for name in ROBUST}
     return scores

@@ -1,4 +1,4 @@
-"""`compare`: all rows learned or found, measured, and shown in one page."""
+"""`compare`: train all methods on one data set, score them, and write one page."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,19 @@ from typing import Any
 
 import torch
 
-from cycleback.comparison.folder import check_settings, open_folder, write_json
-from cycleback.comparison.methods import DEFAULT
+from cycleback import __version__
+from cycleback.comparison.figures import draw_scenes
+from cycleback.comparison.methods import DEFAULT, UNTRAINED
 from cycleback.comparison.page import write_page
 from cycleback.comparison.plan import Plan, make_plan
-from cycleback.comparison.rows import Place, Row, Stages, make_row
-from cycleback.comparison.scenes import draw_scenes
-from cycleback.comparison.setting import circumstances
-from cycleback.comparison.summary import best_method, reading, warnings
+from cycleback.comparison.reading import best_method, list_warnings, write_reading
+from cycleback.comparison.rows import Row, Workspace, check_settings, make_row, open_folder
 from cycleback.errors import require
+from cycleback.files import write_json
+from cycleback.progress import Progress, ignore
+from cycleback.provenance import device_name, package_versions
 from cycleback.recipe import recipe_toml
+from cycleback.runs import choose_device
 from cycleback.training import read_log
 
 
@@ -27,8 +30,8 @@ class Comparison:
 
     Attributes:
         output: its folder, with report.html, report.json and report.md.
-        rows: method -> its row.
-        content: what report.json holds.
+        rows: method name -> its row.
+        content: the content of report.json.
     """
 
     output: Path
@@ -51,28 +54,28 @@ def compare(
     device: torch.device | str | None = None,
     cache: Path | None = None,
     command: str = "",
-    stages: Stages | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
-    """Learn every method on a data set, measure all on its held-out videos, write the page.
+    """Train every method on a data set, score all on its held-out videos, and write the page.
 
-    Rows that `output` already has with the same settings are used as they are, and a run that was stopped
-    goes on. The rows time only, random encoder and frozen base are always there.
+    Rows that `output` already holds with the same settings are reused, and an interrupted training resumes.
+    The baselines time-only, untrained and frozen are always among the rows.
 
     Args:
-        directory: folder of videos or sequences; with labels and a split, or without.
-        output: folder of the comparison; refused where it holds something else.
-        methods: losses joined by "+", "tcc-classification", "tcc-mse", or a baseline.
-        recipe: shared by all rows; default "fast", or "poses" for sequences.
-        overrides: settings of it, as `section.key=value`.
-        protocol: of the evaluation.
-        perturb: also measure the held-out videos cropped, at other speeds and with a still lead-in.
-        allow_overlap: go on although videos or people are both learned from and measured on.
-        overwrite: learn rows again that were learned with other settings.
-        cache: where decoded frames are kept (default: the user's cache folder).
-        command: how this was asked for; stands on the page.
+        directory: folder of videos or sequences, with or without labels and a split.
+        output: folder of the comparison; refused if it holds something else.
+        methods: losses joined by "+", such as "tcc+tcn"; see `cycleback.comparison.methods`.
+        recipe: recipe that all rows share (default: "fast", or "poses" for sequences).
+        overrides: changes of the recipe, as `section.key=value`.
+        protocol: evaluation protocol.
+        perturb: also score the held-out videos cropped, at other speeds and with a still lead-in.
+        allow_overlap: allow videos or persons in both the training and the held-out split.
+        overwrite: train rows again that were trained with other settings.
+        cache: cache of decoded frames (default: the user's cache folder).
+        command: command line to show on the page.
     """
     require("matplotlib", extra="plot", purpose="the comparison's page")
-    started, stages = time.monotonic(), stages or Stages()
+    started, progress = time.monotonic(), progress or Progress()
     plan = make_plan(
         directory,
         methods=methods,
@@ -83,61 +86,73 @@ def compare(
         perturb=perturb,
         allow_overlap=allow_overlap,
     )
-    place = Place(open_folder(Path(output)), device, cache)
+    workspace = Workspace(open_folder(Path(output)), device, cache)
     for method in plan.methods:
         if method.is_trained:
-            check_settings(place.folder, method.name, plan.training_settings(method), overwrite=overwrite)
-    rows = _all_rows(plan, place, stages)
-    content = _content(plan, rows, place, command=command)
-    scenes = draw_scenes(plan, place, content["best"])
+            check_settings(workspace.folder, method.name, plan.training_settings(method), overwrite=overwrite)
+    rows = _make_rows(plan, workspace, progress)
+    content = _content(plan, rows, workspace, command=command)
+    scenes = draw_scenes(plan, workspace, content["best"])
     content |= {"example": scenes.example.to_json(), "snapshots": scenes.snapshots, "pair": scenes.pair}
     content["how"]["seconds"] = round(time.monotonic() - started, 1)
-    write_page(place.folder.root, content, scenes=scenes)
-    write_json(place.folder.root / "report.json", content)
-    return Comparison(place.folder.root, rows, content)
+    write_page(workspace.folder.root, content, scenes=scenes)
+    write_json(workspace.folder.root / "report.json", content, overwrite=True)
+    return Comparison(workspace.folder.root, rows, content)
 
 
-def _all_rows(plan: Plan, place: Place, stages: Stages) -> dict[str, Row]:
+def _make_rows(plan: Plan, workspace: Workspace, progress: Progress) -> dict[str, Row]:
     rows: dict[str, Row] = {}
-    heard: Stages = stages
+    heard, total = progress, len(plan.methods)
     for done, method in enumerate(plan.methods):
-        if stages.on_method is not None:
-            stages.on_method(done, len(plan.methods), plan.title(method))
-        rows[method.name] = make_row(method, plan, place, stages=heard)
+        progress.on_stage(done, total, plan.title(method))
+        rows[method.name] = make_row(method, plan, workspace, progress=heard)
         if method.is_trained and not rows[method.name].is_reused:
-            heard = replace(stages, on_frames=None, on_features=None)  # all is decoded by now
-    if stages.on_method is not None:
-        stages.on_method(len(plan.methods), len(plan.methods), "page")
+            heard = replace(progress, on_frames=ignore, on_features=ignore)  # everything is cached by now
+    progress.on_stage(total, total, "page")
     return rows
 
 
-def _content(plan: Plan, rows: Mapping[str, Row], place: Place, *, command: str) -> dict[str, Any]:
-    """What the page is made from, but for what its pictures show."""
+def _content(plan: Plan, rows: Mapping[str, Row], workspace: Workspace, *, command: str) -> dict[str, Any]:
+    """Return everything on the page except its pictures."""
     shown = {
         name: {
-            **row.to_json(),
             "title": plan.title(row.method),
-            "role": row.method.role,
-            "losses": list(row.method.losses),
+            "losses": dict(row.method.weights),
+            **row.to_json(),
         }
         for name, row in rows.items()
     }
-    logs = {name: read_log(place.folder.run(name)) for name, row in rows.items() if row.method.is_trained}
+    logs = {name: read_log(workspace.folder.run(name)) for name, row in rows.items() if row.method.is_trained}
     return {
         "title": plan.dataset.root.resolve().name,
         "is_labelled": plan.is_labelled,
-        "is_pictures": plan.is_pictures,
+        "has_pictures": plan.has_pictures,
         "best": best_method(shown),
-        "reading": reading(shown),
-        "warnings": warnings(shown, {name: row.report for name, row in rows.items()}, plan.left_out),
+        "reading": write_reading(shown),
+        "warnings": list_warnings(shown, {name: row.report for name, row in rows.items()}, plan.left_out),
         "rows": shown,
-        "parts": list(plan.other_parts),
+        "splits": list(plan.other_splits),
         "curves": {
             name: [
-                {key: line[key] for key in ("step", "loss", "cycle_rate")} for line in lines if "loss" in line
+                {key: line[key] for key in ("step", "loss", "cycle_rate")} for line in log if "loss" in line
             ]
-            for name, lines in logs.items()
+            for name, log in logs.items()
         },
-        "recipe": recipe_toml(plan.recipes["random"]),
-        "how": circumstances(plan, command=command, device=place.device),
+        "recipe": recipe_toml(plan.recipes[UNTRAINED]),
+        "how": _circumstances(plan, command=command, device=str(choose_device(workspace.device))),
+    }
+
+
+def _circumstances(plan: Plan, *, command: str, device: str) -> dict[str, Any]:
+    counts = {"train": len(plan.train), "held out": len(plan.held_out)}
+    return {
+        "command": command,
+        "data": str(plan.dataset.root),
+        "videos": counts | {split: len(plan.dataset.split(split)) for split in plan.other_splits},
+        "key_events": list(plan.dataset.event_names),
+        "recipe": " ".join([plan.recipe_name, *plan.overrides]),
+        "seed": plan.seed,
+        "protocol": plan.protocol,
+        "device": device_name(device),
+        "versions": {"cycleback": __version__, **package_versions()},
     }

@@ -14,10 +14,9 @@
     --   train and held-out overlap         find_overlap
     all of it, for a set of embeddings      evaluate -> Report, to_markdown
 
-Protocols by name, and what each of them sets: `cycleback.evaluation.protocol`.
+`cycleback.evaluation.protocol` lists the protocols, `cycleback.evaluation.scores` the table of scores.
 """
 
-from cycleback.evaluation.baselines import time_only_embeddings
 from cycleback.evaluation.bootstrap import bootstrap_interval
 from cycleback.evaluation.events import (
     Calibration,
@@ -41,12 +40,13 @@ from cycleback.evaluation.phases import (
 from cycleback.evaluation.protocol import PROTOCOLS, Protocol
 from cycleback.evaluation.report import Report
 from cycleback.evaluation.retrieval import RetrievalPrecision, retrieval_precision
-from cycleback.evaluation.score import evaluate
-from cycleback.evaluation.table import notes, to_markdown
+from cycleback.evaluation.scorer import evaluate, time_only_embeddings
+from cycleback.evaluation.scores import TIME_ONLY, notes, to_markdown
 
 __all__ = [
     "PERTURBATIONS",
     "PROTOCOLS",
+    "TIME_ONLY",
     "Calibration",
     "CalibrationBin",
     "Episodes",

@@ -12,10 +12,10 @@
       frames           all                     all                      every fifth
       undefined pair   counts as 0             (is -1 by definition)    left out
 
-Of the reference program: its "gamma" is the default of scikit-learn, which was "auto" until 2019 and is
-"scale" since; its stride of 5 is for Pouring, and 2 for Penn Action (`tau_stride=2`); it takes the last frame
-of a phase for the key event that ends it; its random draws are its own. It also drops frames whose embedding
-is not finite, which an embedding set refuses.
+The reference program uses the default "gamma" of scikit-learn, which was "auto" until 2019 and is "scale"
+now. Its stride is 5 for Pouring and 2 for Penn Action (`tau_stride=2`). It takes the last frame of a phase as
+the key event that ends it. Its random draws cannot be repeated. It drops frames whose embedding is not
+finite; an embedding set refuses them.
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ class Protocol:
     """Settings of one evaluation.
 
     Attributes:
-        name: under which it is found.
+        name: key in `PROTOCOLS`.
         classifier: "logistic", regression on standardised embeddings, or "svm", RBF kernel on raw ones.
-        first_videos: whether smaller shares of the training videos are the first ones, or drawn with a seed.
+        first_videos: whether smaller shares are the first training videos instead of a seeded draw.
         few_shot_videos: numbers of training videos for few-shot classification.
         progression_shift: frames between a key event and the frame from which progression is counted.
         tau_variant: "a", "b" or "strict", see `cycleback.evaluation.order`.
-        tau_stride: keep every so many frames for tau.
+        tau_stride: use every n-th frame for tau.
         tau_undefined: "zero" or "drop".
     """
 
@@ -69,7 +69,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 
 def named_protocol(protocol: str | Protocol) -> Protocol:
-    """The protocol of that name, or the one given."""
+    """Return the protocol of that name, or the one given."""
     if isinstance(protocol, Protocol):
         return protocol
     if protocol not in PROTOCOLS:

@@ -1,4 +1,4 @@
-"""Report: the numbers of one evaluation, each with what it was counted over."""
+"""Report: the scores of one evaluation, with the counts they rest on."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 
 from cycleback.evaluation.events import CalibrationBin, pool_bins
 
-MOST_ERRORS = 5000  # absolute errors kept for plots
+MAX_ERRORS = 5000  # absolute errors kept for plots
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Report:
 
     Attributes:
         tau: Kendall's tau of nearest neighbours, as the protocol defines it, mean over ordered pairs of
-            videos; says order, not moment.
-        tau_a: the same as tau-a, in which ties earn nothing.
+            videos; it measures order only.
+        tau_a: the same as tau-a, in which ties count as 0.
         event_error_frames: median error of key events mapped by nearest neighbours, in frames.
         event_error_ms: the same in milliseconds.
         event_error_mean_frames: mean error of the same, in frames.
@@ -33,13 +33,13 @@ class Report:
         pce3: share within 3 frames.
         pce1_dtw: share within 1 frame, by dynamic time warping.
         pce3_dtw: share within 3 frames.
-        cycle_rate: share of frames that come back to within 1 frame of where they started; needs no labels.
-        cycle_rate_three: the same by way of two other videos, both ways round.
+        cycle_rate: share of frames that cycle back to within 1 frame of their start; needs no labels.
+        cycle_rate_three: the same through two other videos, in both directions.
         phase_accuracy: phase classification with all training videos.
         few_shot1: phase classification with one training video, mean over seeded draws.
         progression: mean R-squared of the time to each key event.
         precision5: share of the 5 nearest frames of other videos that are in the same phase.
-        confidence_auroc: how well confidence tells right matches of key events (within 3 frames) from wrong.
+        confidence_auroc: how well confidence separates right matches (within 3 frames) from wrong ones.
         calibration_error: mean gap between confidence and the share of right matches, over bins.
         phase_accuracy_by_fraction: phase classification by share of training videos.
         few_shot: number of training videos -> {"mean": accuracy, "spread": standard deviation over draws}.
@@ -50,10 +50,10 @@ class Report:
         calibration: confidence against share of right matches, by bin.
         intervals: score -> (low, high), 95 % interval from resampling the held-out videos.
         robust: perturbation -> scores on the perturbed held-out videos; see `perturb`.
-        counts: what the numbers rest on, see `evaluate`.
+        counts: the counts that the scores rest on, see `evaluate`.
         protocol: "linear", "paper" or "reference".
-        by_action: the reports of single actions, where there are several.
-        can_count_frames: whether the embedder may have solved the task by counting frames.
+        by_action: one report per action, where there are several.
+        can_count_frames: whether the embedder can solve the task by counting frames.
     """
 
     tau: float | None = None
@@ -93,9 +93,16 @@ class Report:
     can_count_frames: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists, dicts and None."""
+        """Return plain numbers, strings, lists, dicts and None; `from_json` reads them back."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
         return plain
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Report":
+        """Read what `to_json` gave; fields that this version does not know are left out."""
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        by_action = {action: cls.from_json(part) for action, part in values.get("by_action", {}).items()}
+        return cls(**known | {"by_action": by_action})
 
 
 SCORES = tuple(f.name for f in fields(Report) if f.type == float | None)
@@ -104,11 +111,11 @@ SCORES = tuple(f.name for f in fields(Report) if f.type == float | None)
 def mean_report(
     reports: Mapping[str, Report], *, intervals: Mapping[str, tuple[float, float]] | None = None
 ) -> Report:
-    """One report of several actions: scores are means over the actions that have them, counts are sums.
+    """Combine the reports of several actions: scores are means over the actions that have them, counts sums.
 
     Args:
-        reports: the report of each action.
-        intervals: those of the means, which cannot be told from the intervals of the actions.
+        reports: action -> its report.
+        intervals: intervals of the means, which cannot be derived from those of the actions.
     """
     parts = list(reports.values())
     if len(parts) == 1:
@@ -119,9 +126,13 @@ def mean_report(
         phase_accuracy_by_fraction=_mean_by_key([part.phase_accuracy_by_fraction for part in parts]),
         precision_at=_mean_by_key([part.precision_at for part in parts]),
         few_shot=_mean_few_shot([part.few_shot for part in parts]),
-        progression_by_event=_named({name: part.progression_by_event for name, part in reports.items()}),
-        event_error_by_event=_named({name: part.event_error_by_event for name, part in reports.items()}),
-        event_errors=kept_errors([error for part in parts for error in part.event_errors]),
+        progression_by_event=_prefix_actions(
+            {name: part.progression_by_event for name, part in reports.items()}
+        ),
+        event_error_by_event=_prefix_actions(
+            {name: part.event_error_by_event for name, part in reports.items()}
+        ),
+        event_errors=draw_errors([error for part in parts for error in part.event_errors]),
         calibration=pool_bins([part.calibration for part in parts]),
         intervals=intervals or {},
         counts={name: sum(part.counts[name] for part in parts) for name in parts[0].counts},
@@ -131,11 +142,11 @@ def mean_report(
     )
 
 
-def kept_errors(errors: Sequence[int], *, most: int = MOST_ERRORS, seed: int = 0) -> list[int]:
-    """At most so many of `errors`, in order, drawn with a seed."""
-    if len(errors) <= most:
+def draw_errors(errors: Sequence[int], *, count: int = MAX_ERRORS, seed: int = 0) -> list[int]:
+    """Draw at most `count` of the errors with a seed; they stay in order."""
+    if len(errors) <= count:
         return [int(error) for error in errors]
-    chosen = np.sort(np.random.default_rng(seed).choice(len(errors), most, replace=False))
+    chosen = np.sort(np.random.default_rng(seed).choice(len(errors), count, replace=False))
     return [int(errors[position]) for position in chosen]
 
 
@@ -150,12 +161,12 @@ def _mean_by_key(mappings: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _mean_few_shot(parts: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """Means over actions of the mean and of the spread."""
-    what = {
+    """Average mean and spread over actions."""
+    means = {
         name: _mean_by_key([{k: v[name] for k, v in p.items()} for p in parts]) for name in ("mean", "spread")
     }
-    return {videos: {name: what[name][videos] for name in what} for videos in what["mean"]}
+    return {videos: {name: means[name][videos] for name in means} for videos in means["mean"]}
 
 
-def _named(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def _prefix_actions(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {f"{action}: {event}": value for action, part in parts.items() for event, value in part.items()}

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cycleback.demo import DemoReport, Stages, run_demo
+from cycleback.comparison import DemoReport, run_demo
 from cycleback.errors import OutputExistsError, UserError
+from cycleback.progress import Progress
 from cycleback.recipe import DataSettings, OptimizerSettings, Recipe
 from cycleback.video import probe
 
@@ -23,13 +24,13 @@ def stages() -> list[str]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, stages: list[str]) -> tuple[Path, DemoReport]:
     out = tmp_path_factory.mktemp("demo") / "out"
-    listening = Stages(
+    progress = Progress(
         on_render=lambda done, total: stages.append("render"),
         on_features=lambda done, total: stages.append("features"),
-        learning=lambda total: lambda report: stages.append("learn"),
+        on_training=lambda name, total: lambda report: stages.append("learn"),
         on_report=lambda done, total: stages.append("report"),
     )
-    return out, run_demo(out, seed=1, videos=8, recipe=QUICK, stages=listening)
+    return out, run_demo(out, seed=1, videos=8, recipe=QUICK, progress=progress)
 
 
 def test_the_report_has_every_row_and_number(made: tuple[Path, DemoReport]) -> None:
@@ -49,7 +50,7 @@ def test_the_rows_are_measured_on_videos_that_were_not_trained_on(made: tuple[Pa
 
 def test_the_page_is_self_contained(made: tuple[Path, DemoReport]) -> None:
     page = (made[0] / "report.html").read_text()
-    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+    assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
     assert page.count("data:image/png;base64,") == 2
     assert "$" not in re.sub(r"base64,[^\"]*", "", page)
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from cycleback.comparison.snapshots import snapshot_steps, with_saves
+from cycleback.comparison.rows import save_often, snapshot_steps
 from cycleback.recipe import Recipe
 
 
@@ -18,7 +18,7 @@ def test_snapshots_are_saves_at_or_after_a_tenth_and_three_tenths(
 
 def test_a_recipe_saves_at_least_ten_times_and_never_less_than_it_said() -> None:
     recipe = Recipe()
-    assert with_saves(recipe).run.save_every == 100
+    assert save_often(recipe).run.save_every == 100
     short = dataclasses.replace(recipe, optimizer=dataclasses.replace(recipe.optimizer, num_updates=50))
-    assert with_saves(short).run.save_every == 5
-    assert dataclasses.replace(with_saves(short), run=short.run) == short
+    assert save_often(short).run.save_every == 5
+    assert dataclasses.replace(save_often(short), run=short.run) == short

@@ -1,17 +1,25 @@
-"""All scores of the held-out videos of one action.
+"""Score held-out embeddings with every metric: per action, then the mean over actions.
 
-Shapes: V videos, R resamples of them.
+Shapes: N frames of a video, V videos, R resamples of them.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.embeddings import EmbeddingSet
-from cycleback.evaluation.bootstrap import draw_counts, middle_interval, resample_means, resample_medians
+from cycleback.embeddings import EmbeddingSet, check_same_encoder
+from cycleback.errors import EmbeddingError
+from cycleback.evaluation.bootstrap import (
+    RESAMPLES,
+    draw_counts,
+    middle_interval,
+    resample_means,
+    resample_medians,
+)
 from cycleback.evaluation.events import (
     EventError,
     Labels,
@@ -21,47 +29,123 @@ from cycleback.evaluation.events import (
 )
 from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_table
 from cycleback.evaluation.order import average_pairs, count_cycles, pair_orders, three_way_rate
+from cycleback.evaluation.overlap import find_overlap, refuse_overlap
 from cycleback.evaluation.phases import LabelledFrames, few_shot_accuracy, phase_accuracy, phase_progression
-from cycleback.evaluation.protocol import Protocol
-from cycleback.evaluation.report import Report, kept_errors
+from cycleback.evaluation.protocol import Protocol, named_protocol
+from cycleback.evaluation.report import Report, draw_errors, mean_report
 from cycleback.evaluation.retrieval import retrieval_precision
+from cycleback.evaluation.scores import TIME_ONLY
 
 TOLERANCE = 3  # frames; a key event mapped this near counts as right
 
 
+def time_only_embeddings(videos: EmbeddingSet) -> EmbeddingSet:
+    """Return the same videos and labels with frame i of N embedded as i / N: no frame is looked at."""
+    fractions = {name: np.arange(len(videos[name]))[:, None] / len(videos[name]) for name in videos}
+    return videos.with_embeddings(fractions, encoder=TIME_ONLY)
+
+
+def evaluate(
+    train: EmbeddingSet | None,
+    held_out: EmbeddingSet,
+    *,
+    protocol: str | Protocol = "linear",
+    tau_stride: int | None = None,
+    seed: int = 0,
+    intervals: bool = True,
+    few_shot: bool = True,
+    allow_overlap: bool = False,
+    persons: Mapping[str, str] | None = None,
+) -> Report:
+    """Score `held_out`; pairs are formed within an action, and scores are means over actions.
+
+    Without labels only tau and the cycle rates remain; without `train`, everything but the classifiers.
+
+    Args:
+        train: embeddings of labelled training videos for phase classification and progression, or None.
+        held_out: embeddings to score.
+        protocol: "linear", "paper" or "reference", see `cycleback.evaluation.protocol`; or your own.
+        tau_stride: use every n-th frame for tau (default: as the protocol says).
+        seed: seed of all draws: shares of training videos, few-shot episodes, resamples.
+        intervals: resample the held-out videos for 95 % intervals of the main scores.
+        few_shot: run few-shot classification, which takes longest.
+        allow_overlap: count videos that are on both sides instead of refusing them.
+        persons: video name -> person, where known; nobody may be on both sides.
+
+    Returns:
+        A report. Its counts: actions, videos, frames and ordered pairs of `held_out`; tau_undefined, pairs
+        whose tau is undefined, and pairs_backwards, pairs matched against time (tau-b below -0.5);
+        three_way_videos, drawn for the three-way cycles; event_matches, key events mapped, and
+        confidence_matches, those with a known confidence; retrieval_queries; labelled_videos with all key
+        events; train_videos and labelled_train_videos; videos_in_both and persons_in_both, held-out videos
+        that are also trained on or show a person who is, which should be 0.
+    """
+    settings = named_protocol(protocol)
+    if tau_stride is not None:
+        settings = replace(settings, tau_stride=tau_stride)
+    if settings.tau_stride < 1:
+        raise ValueError(f"tau_stride must be at least 1, got {settings.tau_stride}")
+    if not len(held_out):
+        raise EmbeddingError("there are no held-out videos to evaluate. Split the data set, or embed more.")
+    if train is not None:
+        if train.size != held_out.size:
+            raise EmbeddingError(f"training embeddings have size {train.size}, held-out ones {held_out.size}")
+        check_same_encoder({"training videos": train.encoder, "held-out videos": held_out.encoder})
+    shared = [] if train is None else find_overlap(train, held_out, persons=persons)
+    if not allow_overlap:
+        refuse_overlap(shared)
+    reports, parts = {}, []
+    for action in held_out.actions:
+        taught = None if train is None or action not in train.actions else train.of_action(action)
+        tested = held_out.of_action(action)
+        scorer = ActionScorer(taught, tested, settings, seed=seed, intervals=intervals, few_shot=few_shot)
+        findings = scorer.run()
+        here = [overlap for overlap in shared if overlap.held_out in tested]
+        findings.counts["persons_in_both"] = sum(overlap.is_person for overlap in here)
+        findings.counts["videos_in_both"] = len(here) - findings.counts["persons_in_both"]
+        reports[action] = findings.report(settings, can_count_frames=tested.can_count_frames)
+        parts.append(findings)
+    return mean_report(reports, intervals=_mean_intervals(parts))
+
+
 @dataclass
 class Findings:
-    """What has been found so far: fields of a report, counts, and resampled scores (R,)."""
+    """Results so far: fields of a report, counts, and resampled scores (R,)."""
 
     scores: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     samples: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def report(self, protocol: Protocol, *, can_count_frames: bool) -> Report:
-        """The report, with an interval of each resampled score."""
+        """Return the report, with an interval for each resampled score."""
         found = {name: middle_interval(values) for name, values in self.samples.items()}
-        intervals = {name: bounds for name, bounds in found.items() if bounds is not None}
         return Report(
             **self.scores,
-            intervals=intervals,
+            intervals={name: bounds for name, bounds in found.items() if bounds is not None},
             counts=self.counts,
             protocol=protocol.name,
             can_count_frames=can_count_frames,
         )
 
 
+def _mean_intervals(parts: list[Findings]) -> dict[str, tuple[float, float]]:
+    """Return intervals of means over actions; an action that cannot be resampled stays at its score."""
+    found = {}
+    for name in dict.fromkeys(name for part in parts for name in part.samples):
+        rows = []
+        for part in parts:
+            if (score := part.scores.get(name)) is not None:
+                samples = part.samples.get(name, np.full(RESAMPLES, np.nan))
+                rows.append(np.where(np.isnan(samples), score, samples))
+        bounds = middle_interval(np.mean(rows, axis=0)) if rows else None
+        if bounds is not None:
+            found[name] = bounds
+    return found
+
+
 @dataclass(frozen=True)
 class ActionScorer:
-    """Scores the held-out videos of one action, with the training videos of that action where there are any.
-
-    Attributes:
-        train: embeddings of the training videos, or None.
-        held_out: embeddings to score.
-        protocol: settings.
-        seed: of all draws.
-        intervals: whether to resample.
-        few_shot: whether to do few-shot classification, the longest part.
-    """
+    """Scores the held-out videos of one action; see `evaluate` for the attributes."""
 
     train: EmbeddingSet | None
     held_out: EmbeddingSet
@@ -70,8 +154,8 @@ class ActionScorer:
     intervals: bool = True
     few_shot: bool = True
 
-    def findings(self) -> Findings:
-        """Every metric that the labels allow."""
+    def run(self) -> Findings:
+        """Compute every metric that the labels allow."""
         videos = self.held_out
         found = Findings(counts={"actions": 1, "videos": len(videos), "frames": videos.num_frames})
         nearest = nearest_table([videos[name] for name in videos])
@@ -84,7 +168,7 @@ class ActionScorer:
         return found
 
     def _resamples(self, videos: int | None = None) -> NDArray[np.float64]:
-        """Counts (R, V) of the held-out videos, or of so many; draws of different actions are independent."""
+        """Draw counts (R, V) of the held-out videos; draws of different actions are independent."""
         number = len(self.held_out) if videos is None else videos
         seed = (self.seed, crc32(self.held_out.actions[0].encode()))
         return draw_counts(number if self.intervals else 0, seed=seed)
@@ -118,8 +202,8 @@ class ActionScorer:
         videos = self.held_out
         embeddings: list[Floats] = [videos[name] for name in videos]
         events = [videos.events(name) for name in videos]
-        timed = all(videos.fps(name) is not None for name in videos)
-        times = [videos.times(name) for name in videos] if timed else None
+        is_timed = all(videos.fps(name) is not None for name in videos)
+        times = [videos.times(name) for name in videos] if is_timed else None
         near = event_error(embeddings, events, times=times, nearest=nearest)
         warped = event_error(embeddings, events, times=times, method="dtw")
         found.counts |= {"event_matches": near.count, "confidence_matches": 0}
@@ -127,25 +211,25 @@ class ActionScorer:
         found.scores["event_error_by_event"] = {
             event: part.median_frames for event, part in near.by_event.items() if part.count
         }
-        found.scores["event_errors"] = kept_errors(near.errors.tolist(), seed=self.seed)
+        found.scores["event_errors"] = draw_errors(near.errors.tolist(), seed=self.seed)
         if not near.count:
             return
         labels = Labels.of(events)
         self._confidence(found, embeddings, labels, near)
         if len(counts := self._resamples()):
-            found.samples |= resampled_events(near, labels, counts, "")
-            found.samples |= resampled_events(warped, labels, counts, "_dtw")
+            found.samples |= resample_events(near, labels, counts, "")
+            found.samples |= resample_events(warped, labels, counts, "_dtw")
 
     def _confidence(
         self, found: Findings, embeddings: list[Floats], labels: Labels, errors: EventError
     ) -> None:
-        """Whether matches of key events that are confident are right."""
-        sure = event_confidences(embeddings, labels, seed=self.seed)[errors.videos, errors.labels]
-        known = ~np.isnan(sure)
-        trust = measure_calibration(sure[known], (errors.errors <= TOLERANCE)[known])
-        found.scores |= {"calibration": trust.bins, "calibration_error": trust.error}
-        found.scores["confidence_auroc"] = trust.auroc
-        found.counts["confidence_matches"] = trust.count
+        """Whether confident matches of key events are right."""
+        confidences = event_confidences(embeddings, labels, seed=self.seed)[errors.videos, errors.labels]
+        known = ~np.isnan(confidences)
+        result = measure_calibration(confidences[known], (errors.errors <= TOLERANCE)[known])
+        found.scores |= {"calibration": result.bins, "calibration_error": result.error}
+        found.scores["confidence_auroc"] = result.auroc
+        found.counts["confidence_matches"] = result.count
 
     def _retrieval(self, found: Findings) -> None:
         """Precision of the nearest frames of other videos."""
@@ -184,17 +268,17 @@ class ActionScorer:
 
 
 def event_scores(error: EventError, suffix: str) -> dict[str, Any]:
-    """The fields of a report that hold key-event errors."""
+    """Return the fields of a report that hold key-event errors."""
     scores = {"event_error_frames": error.median_frames, "event_error_ms": error.median_ms}
     scores |= {"event_error_mean_frames": error.mean_frames, "event_error_mean_ms": error.mean_ms}
     scores |= {"pce1": error.within.get(1), "pce3": error.within.get(3)}
     return {name + suffix: value for name, value in scores.items()}
 
 
-def resampled_events(
+def resample_events(
     error: EventError, labels: Labels, counts: NDArray[np.float64], suffix: str
 ) -> dict[str, NDArray[np.float64]]:
-    """Median error and PCE (R,) with the held-out videos counted as `counts` (R, V) says."""
+    """Return median error and PCE (R,) with each held-out video counted as often as `counts` (R, V) says."""
     queries, size = labels.videos[error.labels], counts.shape[1]
     found = {"event_error_frames": resample_medians(error.errors, counts, queries, error.videos)}
     cells = queries * size + error.videos
@@ -206,6 +290,6 @@ def resampled_events(
 
 
 def with_phases(videos: EmbeddingSet) -> list[LabelledFrames]:
-    """Embeddings and phases of the videos that have all key events labelled."""
+    """Return embeddings and phases of the videos that have all key events labelled."""
     known = ((videos[name], videos.phases(name)) for name in videos)
     return [(block, phases) for block, phases in known if phases is not None]

@@ -1,3 +1,4 @@
+import csv
 import json
 from dataclasses import FrozenInstanceError
 
@@ -16,7 +17,9 @@ from cycleback.evaluation import (
     retrieval_precision,
     time_only_embeddings,
 )
+from cycleback.evaluation.events import Labels
 from cycleback.evaluation.report import SCORES
+from cycleback.evaluation.scorer import ActionScorer, resample_events, with_phases
 
 
 def arrays(videos):
@@ -331,3 +334,75 @@ def test_no_held_out_videos_are_an_error(make_set):
 def test_an_empty_training_set_is_as_good_as_none(make_set):
     report = evaluate(make_set().subset([]), make_set("uv"))
     assert report.phase_accuracy is None and report.counts["train_videos"] == 0
+
+
+@pytest.fixture
+def drawn(rng):
+    """Five resamples of four videos: which videos were drawn, and how often each."""
+    videos = rng.integers(4, size=(5, 4))
+    return videos, np.stack([np.bincount(row, minlength=4) for row in videos]).astype(float)
+
+
+def test_resampled_key_events_are_those_of_the_drawn_pairs(make_set, drawn):
+    videos = make_set("abcd", noise=0.2)
+    blocks, events = [videos[name] for name in videos], [videos.events(name) for name in videos]
+    error, labels = event_error(blocks, events), Labels.of(events)
+    found = resample_events(error, labels, drawn[1], "_dtw")
+    owners = labels.videos[error.labels]
+    for position, row in enumerate(drawn[0]):
+        weights = [(row == a).sum() * (row == b).sum() for a, b in zip(owners, error.videos, strict=True)]
+        kept = np.repeat(error.errors, weights)
+        assert found["event_error_frames_dtw"][position] == np.median(kept)
+        assert found["pce1_dtw"][position] == pytest.approx((kept <= 1).mean())
+        assert found["pce3_dtw"][position] == pytest.approx((kept <= 3).mean())
+
+
+def test_only_videos_with_all_key_events_have_phases(make_set):
+    whole = make_set("abc")
+    events = {name: whole.events(name) for name in "abc"}
+    del events["b"]["pour"]
+    part = make_set("abc", events=events, event_names=whole.event_names)
+    assert [len(phases) for _, phases in with_phases(part)] == [len(part["a"]), len(part["c"])]
+
+
+def test_resamples_differ_between_actions_and_not_between_calls(make_set):
+    scorers = [
+        ActionScorer(None, make_set("abcd", actions=dict.fromkeys("abcd", action)), PROTOCOLS["linear"])
+        for action in ("x", "y")
+    ]
+    first, again, other = (scorer._resamples() for scorer in (scorers[0], *scorers))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_time_only_is_the_frame_number_over_the_length(make_set):
+    videos = make_set("ab")
+    baseline = time_only_embeddings(videos)
+    assert (baseline.size, baseline.encoder) == (1, "time-only")
+    for name in videos:
+        length = len(videos[name])
+        np.testing.assert_allclose(baseline[name][:, 0], np.arange(length) / length, rtol=1e-6)
+
+
+def test_time_only_keeps_the_labels(make_set):
+    videos = make_set("ab", actions={"a": "pouring", "b": "pouring"})
+    baseline = time_only_embeddings(videos)
+    for name in videos:
+        assert baseline.events(name) == videos.events(name)
+        assert baseline.action(name) == "pouring"
+        np.testing.assert_array_equal(baseline.phases(name), videos.phases(name))
+        np.testing.assert_array_equal(baseline.times(name), videos.times(name))
+
+
+def test_time_only_on_real_golf_swings_is_twelve_frames_off(shared_data):
+    with (shared_data / "golf" / "labels.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    names = list(rows[0])[3:11]
+    videos: dict[str, list] = {"train": [], "val": [], "val_slow": []}
+    for row in rows:
+        length = int(row["num_frames"])
+        events = {name: int(row[name]) for name in names}
+        videos[row["role"]].append((np.arange(length)[:, None] / length, events))
+    error = event_error(*zip(*videos["val"], strict=True))
+    assert (error.median_frames, error.count) == (12, 191 * 190 * 8)
+    assert phase_progression(videos["train"], videos["val"]).value == pytest.approx(0.878, abs=5e-4)
