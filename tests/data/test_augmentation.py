@@ -7,8 +7,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from cycleback.data import Augmentation, AugmentSettings, augment, augment_on_gpu, draw_augmentation
-from cycleback.data.augmentation import crop_and_resize, draw_table, hsv_to_rgb, rgb_to_hsv
+from cycleback.data import augmentation
+from cycleback.data.augmentation import (
+    Augmentation,
+    AugmentSettings,
+    augment,
+    augment_on_gpu,
+    crop_and_resize,
+    draw_augmentation,
+    draw_table,
+    hsv_to_rgb,
+    rgb_to_hsv,
+)
+from cycleback.errors import SlowPathWarning, warn_slow_path
 
 ALL_ON = AugmentSettings(hue=0.2, saturation=(0.5, 1.5), crop=(0.8, 1.0), noise=0.05)
 
@@ -240,3 +251,13 @@ def test_the_kernel_changes_frames_as_the_operations_do(name: str, size: tuple[i
 def test_noise_is_left_to_the_operations() -> None:
     draw = draw_of(AugmentSettings(noise=0.1), 2).map(Tensor.cuda)
     assert augment_on_gpu(frames_of(2, 1, 1, 8, 8).cuda(), draw) is None
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a CUDA device")
+def test_a_kernel_that_cannot_be_built_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(augmentation, "find_spec", lambda name: object())
+    augmentation._build_kernels.cache_clear()
+    warn_slow_path.cache_clear()
+    with pytest.warns(SlowPathWarning, match="the Triton kernel for augmentation is unavailable"):
+        assert augmentation._build_kernels() is None
+    augmentation._build_kernels.cache_clear()

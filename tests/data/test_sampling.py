@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycleback.data import (
+from cycleback.data.sampling import (
     context_indices,
     order_batches,
     sample_positives,

@@ -137,8 +137,8 @@ def test_label_files_are_found_by_the_four_digits(penn_labels: Callable[..., Pat
     penn_labels("train", "squat", "0007", [0, 1])
     folder = penn_labels("val", "bowl", "0009_bowl", [0, 2])
     files = find_label_files(folder)
-    assert {video: file.split for video, file in files.items()} == {"0007": "train", "0009": "val"}
-    assert read_frame_labels(files["0009"].path).tolist() == [0, 2]
+    assert {video: path.parts[-3] for video, path in files.items()} == {"0007": "train", "0009": "val"}
+    assert read_frame_labels(files["0009"]).tolist() == [0, 2]
 
 
 def test_a_folder_without_label_files_is_refused(tmp_path: Path) -> None:

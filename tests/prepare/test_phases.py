@@ -33,7 +33,7 @@ def test_counts_are_compared_both_ways(tmp_path: Path) -> None:
     writer = DatasetWriter(tmp_path)
     for number in range(230):
         writer.add(f"squat/{number}", split="train" if number < 113 else "val", events={})
-    missing = compare_counts(writer, {"squat": PENN_ACTION["squat"]})
+    missing = compare_counts(writer, PENN_ACTION, ["squat"])
     assert missing == ["squat train: 113 of the paper's 114 videos"]
     assert writer.warnings[0].endswith("1 (squat val 117, paper 116)")
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import torch
 
-from cycleback.data import sample_random
+from cycleback.data.sampling import sample_random
 from cycleback.training import BatchMaker, mixed_seed
 
 

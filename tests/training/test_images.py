@@ -1,6 +1,6 @@
 import torch
 
-from cycleback.data import AugmentSettings
+from cycleback.data.augmentation import AugmentSettings
 from cycleback.training import Batch
 from cycleback.training.images import augmented_images, draw_for
 

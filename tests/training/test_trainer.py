@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cycleback.data import AugmentSettings
+from cycleback.data.augmentation import AugmentSettings
 from cycleback.errors import CheckpointError, TrainingError
 from cycleback.models import Encoder, build_base, build_embedder
 from cycleback.training import STATE_FILE, Arithmetic, Selector, StepReport, Trainer, read_log

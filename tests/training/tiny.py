@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from cycleback.data import sample_random
+from cycleback.data.sampling import sample_random
 from cycleback.losses import CombinedLoss, Loss, SaLLoss, SupervisedLoss, TCCLoss, TCNLoss
 from cycleback.models import Encoder, build_base, build_embedder
 from cycleback.training import BatchMaker, StepReport, Trainer

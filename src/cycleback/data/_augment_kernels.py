@@ -91,11 +91,8 @@ def augment_frame(
 ):
     """Apply all operations to one piece of a frame."""
     number = tl.program_id(0)
-    frame, draw, mean = (
-        frames + number * height * width * 3,
-        draws + number // frames_per_clip * 8,
-        means + number * 3,
-    )
+    frame, draw = frames + number * height * width * 3, draws + number // frames_per_clip * 8
+    mean = means + number * 3
     place = tl.program_id(1) * pixels + tl.arange(0, pixels)
     is_inside = place < height * width
     safe = tl.minimum(place, height * width - 1)

@@ -95,11 +95,6 @@ class Augmentation:
         changed: dict[str, Any] = {name: change(value) for name, value in self.tensors.items()}
         return replace(self, **changed)
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether every operation is off."""
-        return not self.tensors
-
 
 def draw_augmentation(batch: int, *, settings: AugmentSettings, generator: torch.Generator) -> Augmentation:
     """Draw for `batch` clips. Turning one operation on or off does not change the draws of the others."""
@@ -144,7 +139,7 @@ def augment(frames: Tensor, augmentation: Augmentation) -> Tensor:
         Frames of the same shape and dtype in [0, 1]; `frames` itself if every operation is off.
     """
     _check(frames, augmentation)
-    if augmentation.is_identity:
+    if not augmentation.tensors:
         return frames
     if augmentation.crop is not None:
         frames = crop_and_resize(frames, augmentation.crop)
@@ -284,12 +279,12 @@ def _build_kernels() -> Any:
     """Compile the kernels by running them once; None without Triton, or with a warning if they fail."""
     if find_spec("triton") is None:
         return None
-    frames = torch.zeros(1, 1, 2, 2, 3, dtype=torch.uint8, device="cuda")
-    one = torch.ones(1, device="cuda")
-    draw = Augmentation(contrast=one, hue=one, crop=torch.ones(1, 3, device="cuda"))
     try:
         from cycleback.data import _augment_kernels
 
+        frames = torch.zeros(1, 1, 2, 2, 3, dtype=torch.uint8, device="cuda")
+        one = torch.ones(1, device="cuda")
+        draw = Augmentation(contrast=one, hue=one, crop=torch.ones(1, 3, device="cuda"))
         _run_kernels(_augment_kernels, frames, draw)
     except Exception as error:  # a compiler may raise anything, and `augment` works without it
         warn_slow_path("the Triton kernel for augmentation", str(error))

@@ -19,7 +19,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,7 +192,10 @@ class FrameCache:
             futures = {pool.submit(fill_one, record): record for record in videos}
             try:
                 for future in as_completed(futures):
-                    yield futures[future], _user_error(future)
+                    error = future.exception()
+                    if error is not None and not isinstance(error, UserError):
+                        raise error
+                    yield futures[future], error
             except BaseException:  # Ctrl-C, or the caller stops: end the workers at their next chunk
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
@@ -236,15 +239,6 @@ def _memory_bytes() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return float("inf")
-
-
-def _user_error(future: "Future[None]") -> UserError | None:
-    """Return the error that makes a video unusable, if any; other errors are raised."""
-    try:
-        future.result()
-    except UserError as error:
-        return error
-    return None
 
 
 def _raise_failures(failures: dict[str, UserError], records: Sequence[VideoRecord]) -> None:

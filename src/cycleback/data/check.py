@@ -22,7 +22,7 @@ from cycleback.data.sources import folder_fps, image_paths, iter_images, load_se
 from cycleback.errors import DamagedVideoWarning, DataError, VideoError
 from cycleback.progress import Counter as ProgressCounter
 from cycleback.progress import ignore
-from cycleback.video import FrameChunk, frame_times, iter_frames, probe
+from cycleback.video import FrameChunk, iter_frames, probe
 
 FPS_FACTOR = 1.5  # frame rates that differ by more than this factor are reported
 THUMBNAIL = (16, 16)  # frames are decoded only to see that they can be
@@ -88,25 +88,20 @@ class DatasetReport:
 
 
 def check_dataset(
-    dataset: Dataset,
-    *,
-    frames_per_video: int = 20,
-    decode: bool = True,
-    progress: ProgressCounter = ignore,
+    dataset: Dataset, *, frames_per_video: int = 20, progress: ProgressCounter = ignore
 ) -> DatasetReport:
-    """Check every video, label and split of a data set.
+    """Check every video, label and split of a data set. Videos are decoded to find damaged frames.
 
     Args:
         dataset: from `read_dataset`.
         frames_per_video: T, the frames training samples from each video; shorter videos are errors.
-        decode: False reads only the packets of video files: much faster, but misses damaged frames.
         progress: called with (videos done, videos) after each video.
     """
     rows: list[VideoRow] = []
     problems: list[Problem] = []
     times = {}
     for done, record in enumerate(dataset.records, start=1):
-        row, times[record.name], found = _measure(record, decode=decode)
+        row, times[record.name], found = _measure(record)
         rows.append(row)
         problems += found
         if 0 < row.num_frames < frames_per_video:
@@ -123,14 +118,14 @@ def check_dataset(
 Measured = tuple[VideoRow, NDArray[np.float64], list[Problem]]
 
 
-def _measure(record: VideoRecord, *, decode: bool) -> Measured:
+def _measure(record: VideoRecord) -> Measured:
     """Return the row of a video, its frame times (N,), and its problems; unreadable videos have no frames."""
     row = VideoRow(record.name, record.action, record.split, record.kind, labels=len(record.events))
     measure = {"video": _measure_file, "frames": _measure_images, "sequence": _measure_sequence}[record.kind]
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DamagedVideoWarning)
-            row, times, problems = measure(record, row, decode=decode)
+            row, times, problems = measure(record, row)
     except (VideoError, DataError) as error:
         return row, np.empty(0), [Problem("error", record.name, f"cannot be read: {error}")]
     damages = [str(each.message) for each in caught if issubclass(each.category, DamagedVideoWarning)]
@@ -138,18 +133,16 @@ def _measure(record: VideoRecord, *, decode: bool) -> Measured:
     return row, times, problems
 
 
-def _measure_file(record: VideoRecord, row: VideoRow, *, decode: bool) -> Measured:
+def _measure_file(record: VideoRecord, row: VideoRow) -> Measured:
     info = probe(record.path)
-    times = _decode_times(iter_frames(record.path, size=THUMBNAIL)) if decode else frame_times(record.path)
+    times = _decode_times(iter_frames(record.path, size=THUMBNAIL))
     size = (info.height, info.width)
     return replace(row, num_frames=len(times), fps=info.fps, size=size, duration_s=info.duration_s), times, []
 
 
-def _measure_images(record: VideoRecord, row: VideoRow, *, decode: bool) -> Measured:
-    paths, fps = image_paths(record.path), folder_fps(record.path)
-    size = read_image(paths[0]).shape[:2]
-    images = iter_images(record.path, size=THUMBNAIL)
-    times = _decode_times(images) if decode else np.arange(len(paths)) / fps
+def _measure_images(record: VideoRecord, row: VideoRow) -> Measured:
+    fps, size = folder_fps(record.path), read_image(image_paths(record.path)[0]).shape[:2]
+    times = _decode_times(iter_images(record.path, size=THUMBNAIL))
     return replace(row, num_frames=len(times), fps=fps, size=size, duration_s=len(times) / fps), times, []
 
 
@@ -158,7 +151,7 @@ def _decode_times(chunks: Iterable[FrameChunk]) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *(chunk.times for chunk in chunks)])
 
 
-def _measure_sequence(record: VideoRecord, row: VideoRow, *, decode: bool) -> Measured:
+def _measure_sequence(record: VideoRecord, row: VideoRow) -> Measured:
     sequence = load_sequence(record)
     num_frames, size = sequence.features.shape
     duration = float(sequence.times[-1] - sequence.times[0]) * num_frames / max(1, num_frames - 1)

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from cycleback.data.labels import LABELS_FILE, collect_events, event_order, name_labels, read_labels
@@ -61,7 +61,7 @@ def read_dataset(
     root = Path(directory)
     found = _find_videos(root)
     has_split_folders = _check_split_folders(root, found)
-    records = tuple(_make_record(video, has_split_folders) for video in found)
+    records = tuple(_add_action(record, has_split_folders) for record in found)
     index = NameIndex(record.name for record in records)
     rows = _read_label_files(root, labels, index)
     records = _add_people(_add_events(records, rows), index, root / PEOPLE_FILE)
@@ -77,15 +77,8 @@ def read_dataset(
     )
 
 
-@dataclass(frozen=True)
-class _Found:
-    path: Path
-    kind: Kind
-    name: str  # below the root, without suffix
-
-
-def _find_videos(root: Path) -> list[_Found]:
-    """Find every video below `root`, in natural order of names."""
+def _find_videos(root: Path) -> list[VideoRecord]:
+    """Find every video below `root`, in natural order of names; action and split are not set yet."""
     if not root.is_dir():
         hint = "is a file; pass the folder that contains it" if root.exists() else "does not exist"
         raise DataError(f"no data set at {root}: it {hint}.")
@@ -103,7 +96,7 @@ def _find_videos(root: Path) -> list[_Found]:
     return found
 
 
-def _walk(root: Path, folder: Path, seen: set[Path]) -> Iterator[_Found]:
+def _walk(root: Path, folder: Path, seen: set[Path]) -> Iterator[VideoRecord]:
     """Yield the videos in `folder` and below; a folder reached twice through links is visited once."""
     if folder.resolve() in seen:
         return
@@ -115,7 +108,7 @@ def _walk(root: Path, folder: Path, seen: set[Path]) -> Iterator[_Found]:
         if path.is_dir():
             videos.extend(_walk(root, path, seen))
     if folder != root and not videos and sum(map(is_frame, files)) > 1:
-        videos = [_Found(folder, "frames", folder.relative_to(root).as_posix())]
+        videos = [VideoRecord(folder.relative_to(root).as_posix(), folder, "frames")]
     yield from videos
 
 
@@ -126,12 +119,12 @@ def _list_folder(folder: Path) -> list[Path]:
         raise DataError(f"cannot list {folder}: {error.strerror}.") from error
 
 
-def _recognise_file(root: Path, path: Path) -> _Found | None:
+def _recognise_file(root: Path, path: Path) -> VideoRecord | None:
     suffix = path.suffix.lower()
     kind: Kind = "video" if suffix in VIDEO_SUFFIXES else "sequence"
     if kind == "sequence" and suffix != SEQUENCE_SUFFIX:
         return None
-    return _Found(path, kind, path.relative_to(root).as_posix()[: -len(suffix)])
+    return VideoRecord(path.relative_to(root).as_posix()[: -len(suffix)], path, kind)
 
 
 def _explain_empty(root: Path) -> str:
@@ -144,7 +137,7 @@ def _explain_empty(root: Path) -> str:
     )
 
 
-def _check_split_folders(root: Path, found: list[_Found]) -> bool:
+def _check_split_folders(root: Path, found: list[VideoRecord]) -> bool:
     """Tell whether the top folders are a split; a video outside them would be in no split and is an error."""
     tops = {video.name: PurePosixPath(video.name).parts[0].lower() for video in found if "/" in video.name}
     if "train" not in tops.values():
@@ -156,11 +149,12 @@ def _check_split_folders(root: Path, found: list[_Found]) -> bool:
     return True
 
 
-def _make_record(video: _Found, has_split_folders: bool) -> VideoRecord:
-    folders = PurePosixPath(video.name).parts[:-1]
-    split = SPLIT_FOLDERS[folders[0].lower()] if has_split_folders else None
-    action = "/".join(folders[1:] if has_split_folders else folders)
-    return VideoRecord(name=video.name, path=video.path, kind=video.kind, action=action, split=split)
+def _add_action(record: VideoRecord, has_split_folders: bool) -> VideoRecord:
+    """Set action and split by the folders of the video."""
+    folders = PurePosixPath(record.name).parts[:-1]
+    if not has_split_folders:
+        return replace(record, action="/".join(folders))
+    return replace(record, action="/".join(folders[1:]), split=SPLIT_FOLDERS[folders[0].lower()])
 
 
 def _read_label_files(root: Path, labels: Path | str | None, index: NameIndex) -> tuple[Label, ...]:

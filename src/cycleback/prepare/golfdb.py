@@ -39,12 +39,7 @@ class _Swing:
 
 
 def prepare_golfdb(
-    source: Path,
-    writer: DatasetWriter,
-    *,
-    progress: Counter,
-    fold: int = 1,
-    link: bool = True,
+    source: Path, writer: DatasetWriter, *, progress: Counter, fold: int = 1, link: bool = True
 ) -> list[str]:
     """Write each swing as its original video file, and return the videos that are missing.
 
@@ -54,8 +49,6 @@ def prepare_golfdb(
 
     Args:
         source: a folder with labels.csv and videos/, or with golfDB.mat and videos_160/ (or those in data/).
-        writer: receives the videos.
-        progress: called with (swings done, swings).
         fold: 1 to 4, the fold of golfDB.mat held out.
         link: True for hard links (else symbolic links, else copies) to the videos, False for copies.
     """

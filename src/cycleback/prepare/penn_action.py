@@ -33,14 +33,6 @@ class PennAnnotation:
         return f"{self.action}/{self.video_id}"
 
 
-@dataclass(frozen=True)
-class LabelFile:
-    """One .npy of frame labels, in a folder of its split."""
-
-    path: Path
-    split: str
-
-
 def prepare_penn_action(
     source: Path,
     writer: DatasetWriter,
@@ -57,8 +49,6 @@ def prepare_penn_action(
 
     Args:
         source: the folder that holds `frames` and `labels`, or the one above its `Penn_Action`.
-        writer: receives the videos.
-        progress: called with (annotations done, annotations).
         actions: actions to write; by default the paper's thirteen of fifteen.
         labels: folder of frame labels, split/action/0001.npy; without it the videos have no key events.
         link: True for hard links (else symbolic links, else copies) to the images, False for copies.
@@ -72,7 +62,7 @@ def prepare_penn_action(
         if annotation.action in actions:
             _write_video(root / "frames" / annotation.video_id, annotation, files, writer, link=link)
         progress(done, len(annotations))
-    return compare_penn_counts(writer, actions)
+    return compare_counts(writer, PENN_ACTION, actions)
 
 
 def check_actions(actions: tuple[str, ...]) -> None:
@@ -81,13 +71,6 @@ def check_actions(actions: tuple[str, ...]) -> None:
     for action in actions:
         if action not in known:
             raise ConfigError(f"Penn Action has no action {action!r}. {did_you_mean(action, known)}")
-
-
-def compare_penn_counts(writer: DatasetWriter, actions: tuple[str, ...]) -> list[str]:
-    """Compare the number of videos of the chosen actions with the paper; see `compare_counts`."""
-    return compare_counts(
-        writer, {action: PENN_ACTION[action] for action in actions if action in PENN_ACTION}
-    )
 
 
 def _find_annotations(root: Path) -> list[Path]:
@@ -128,7 +111,7 @@ def split_name(train: int) -> str:
 def _write_video(
     frames: Path,
     annotation: PennAnnotation,
-    files: Mapping[str, LabelFile] | None,
+    files: Mapping[str, Path] | None,
     writer: DatasetWriter,
     *,
     link: bool,
@@ -148,7 +131,7 @@ def _write_video(
         place_file(image, folder / image.name, link=link)
 
 
-def find_label_files(folder: Path | str | None) -> dict[str, LabelFile] | None:
+def find_label_files(folder: Path | str | None) -> dict[str, Path] | None:
     """Map video ids to their frame labels, laid out as split/action/0001*.npy; None without a folder."""
     if folder is None:
         return None
@@ -157,24 +140,24 @@ def find_label_files(folder: Path | str | None) -> dict[str, LabelFile] | None:
         raise DataError(
             f"no folder of frame labels at {folder}. Expected files such as train/squat/0001.npy in it."
         )
-    files = {path.name[:4]: LabelFile(path, path.parts[-3]) for path in sorted(folder.glob("*/*/*.npy"))}
+    files = {path.name[:4]: path for path in sorted(folder.glob("*/*/*.npy"))}
     if not files:
         raise DataError(f"no frame labels in {folder}. Expected files such as train/squat/0001.npy.")
     return files
 
 
 def find_penn_events(
-    annotation: PennAnnotation, num_frames: int, files: Mapping[str, LabelFile] | None, writer: DatasetWriter
+    annotation: PennAnnotation, num_frames: int, files: Mapping[str, Path] | None, writer: DatasetWriter
 ) -> dict[str, int]:
     """Return the key events of a video; {} without label files, or if its action has no events."""
     events = PENN_ACTION[annotation.action].events if annotation.action in PENN_ACTION else ()
     if files is None or not events:
         return {}
-    file = files.get(annotation.video_id)
-    if file is not None and file.split != annotation.split:
-        case = f"{annotation.name}: {annotation.split}, its label file is in {file.split}"
+    path = files.get(annotation.video_id)
+    if path is not None and path.parts[-3] != annotation.split:
+        case = f"{annotation.name}: {annotation.split}, its label file is in {path.parts[-3]}"
         writer.warn("videos whose label file is in another split; the official split is used", case)
-    labels = None if file is None else read_frame_labels(file.path)
+    labels = None if path is None else read_frame_labels(path)
     return find_events(annotation.name, labels, num_frames=num_frames, events=events, writer=writer)
 
 

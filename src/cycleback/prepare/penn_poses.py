@@ -18,12 +18,11 @@ from cycleback.errors import ConfigError, DataError
 from cycleback.prepare.penn_action import (
     PennAnnotation,
     check_actions,
-    compare_penn_counts,
     find_label_files,
     find_penn_events,
     split_name,
 )
-from cycleback.prepare.phases import PENN_ACTION
+from cycleback.prepare.phases import PENN_ACTION, compare_counts
 from cycleback.prepare.writer import DatasetWriter
 from cycleback.progress import Counter
 
@@ -52,8 +51,6 @@ def prepare_penn_poses(
 
     Args:
         source: the archive, or the folder that contains it.
-        writer: receives the sequences, named as `penn-action` names the videos.
-        progress: called with (videos done, videos).
         actions: actions to write; by default the paper's thirteen of fifteen.
         labels: folder of frame labels, split/action/0001.npy; without it the sequences have no key events.
         center: "hips" or "box", see `pose_features`.
@@ -86,7 +83,7 @@ def prepare_penn_poses(
             else:
                 writer.warn("videos left out, because no joint of any frame is visible", annotation.name)
         progress(index + 1, len(ends))
-    return compare_penn_counts(writer, actions)
+    return compare_counts(writer, PENN_ACTION, actions)
 
 
 def read_poses(source: Path) -> dict[str, NDArray[Any]]:

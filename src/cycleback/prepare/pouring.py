@@ -5,12 +5,10 @@ The files are pouring_train-0-of-2.tfrecord, pouring_train-1-of-2.tfrecord and p
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cycleback.errors import DataError
 from cycleback.prepare.phases import POURING, compare_counts, find_events
@@ -36,13 +34,6 @@ class _Shard:
     count: int
 
 
-@dataclass(frozen=True)
-class _Clip:
-    name: str
-    images: list[bytes]
-    labels: NDArray[np.int64] | None  # (N,)
-
-
 def prepare_pouring(
     source: Path, writer: DatasetWriter, *, progress: Counter, check_data: bool = True
 ) -> list[str]:
@@ -53,18 +44,19 @@ def prepare_pouring(
 
     Args:
         source: the folder of the shards, or the one above its `pouring_tfrecords`.
-        writer: receives the clips.
-        progress: called with (clips done, clips).
         check_data: verify the checksums of the data.
     """
     shards = _find_shards(source)
     total, done = sum(count_records(shard.path) for shard in shards), 0
     for shard in shards:
-        for clip in _read_clips(shard.path, check_data):
-            _write_clip(clip, shard.split, writer)
+        for number, data in enumerate(iter_records(shard.path, check_data=check_data)):
+            try:
+                _write_clip(parse_sequence_example(data), shard.split, writer)
+            except MalformedMessageError as error:
+                raise DataError(f"{shard.path}, record {number}: not a clip of Pouring: {error}.") from error
             done += 1
             progress(done, total)
-    return _list_missing_shards(shards) + compare_counts(writer, {"": POURING})
+    return _list_missing_shards(shards) + compare_counts(writer, {"": POURING}, [""])
 
 
 def _find_shards(source: Path) -> list[_Shard]:
@@ -93,40 +85,28 @@ def _list_missing_shards(shards: list[_Shard]) -> list[str]:
     ]
 
 
-def _read_clips(path: Path, check_data: bool) -> Iterator[_Clip]:
-    for number, data in enumerate(iter_records(path, check_data=check_data)):
-        try:
-            yield _make_clip(parse_sequence_example(data))
-        except MalformedMessageError as error:
-            raise DataError(f"{path}, record {number}: not a clip of Pouring: {error}.") from error
-
-
-def _make_clip(example: SequenceExample) -> _Clip:
+def _write_clip(example: SequenceExample, split: str, writer: DatasetWriter) -> None:
+    """Write the images of one clip, and register it with its key events."""
     names = [name for name in example.context.get("name", []) if isinstance(name, bytes)]
-    images = [image for step in example.feature_lists.get("video", []) for image in step]
     steps = example.feature_lists.get("frame_labels")
     labels = [label for step in steps or [] for label in step]
-    jpegs = [image for image in images if isinstance(image, bytes)]
-    if len(names) != 1 or len(jpegs) < 2 or not all(isinstance(label, int) for label in labels):
+    images = [
+        image for step in example.feature_lists.get("video", []) for image in step if isinstance(image, bytes)
+    ]
+    if len(names) != 1 or len(images) < 2 or not all(isinstance(label, int) for label in labels):
         found = ", ".join(sorted({*example.context, *example.feature_lists})) or "nothing"
         raise MalformedMessageError(
             f"expected name, 2 or more JPEG strings in video, numbers in frame_labels, found {found}"
         )
-    name = names[0].decode(errors="replace")
-    return _Clip(name, jpegs, None if steps is None else np.array(labels, dtype=np.int64))
-
-
-def _write_clip(clip: _Clip, split: str, writer: DatasetWriter) -> None:
-    name = _free_name(clip.name, writer)
-    events = find_events(name, clip.labels, num_frames=len(clip.images), events=POURING.events, writer=writer)
+    name = _free_name(names[0].decode(errors="replace"), writer)
+    phases = None if steps is None else np.array(labels, dtype=np.int64)
+    events = find_events(name, phases, num_frames=len(images), events=POURING.events, writer=writer)
     folder = writer.add(name, split=split, events=events)
     folder.mkdir()
-    for index, image in enumerate(clip.images):
+    for index, image in enumerate(images):
         suffix = SUFFIXES.get(image[:3])
         if suffix is None:
-            raise DataError(
-                f"frame {index} of {clip.name} is neither JPEG nor PNG: it starts with {image[:8]!r}."
-            )
+            raise DataError(f"frame {index} of {name} is neither JPEG nor PNG: it starts with {image[:8]!r}.")
         (folder / f"{index:06d}{suffix}").write_bytes(image)
 
 

@@ -13,7 +13,8 @@ from cycleback.prepare.pouring import prepare_pouring
 from cycleback.prepare.writer import new_dataset
 from cycleback.progress import Counter, ignore
 
-# (source, writer, *, progress, own options) -> list of missing files and videos
+# Each takes (source, writer, *, progress, own options), adds its videos to the writer, calls
+# progress(done, total), and returns the files and videos that are missing.
 PREPARERS: dict[str, Callable[..., list[str]]] = {
     "pouring": prepare_pouring,
     "penn-action": prepare_penn_action,

@@ -26,10 +26,13 @@ FOOTER = struct.Struct("<I")
 POLYNOMIAL = 0x82F63B78  # Castagnoli, lowest bit first
 MASK_DELTA = 0xA282EAD8
 BLOCK_BYTES = 512
-VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
-BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3
+VARINT, LENGTH_DELIMITED = 0, 2  # wire types of protobuf
+FIXED_LENGTHS = {1: 8, 5: 4}  # bytes of the wire types of fixed length
+BYTES_LIST, INT64_LIST = 1, 3
+EMPTY = memoryview(b"")
 
-Feature = list[bytes] | list[float] | list[int]
+Feature = list[bytes] | list[int]
+Value = int | memoryview
 
 
 def iter_records(path: Path, *, check_data: bool = True) -> Iterator[bytes]:
@@ -110,7 +113,7 @@ def crc32c(data: bytes | memoryview) -> int:
         for block in _advance(np.zeros(count, np.uint32), words).tolist():
             skipped = first[state & 255] ^ second[state >> 8 & 255] ^ third[state >> 16 & 255]
             state = skipped ^ fourth[state >> 24] ^ block
-    table = _byte_table().tolist()
+    table = _crc_table(8).tolist()
     for byte in view[count * BLOCK_BYTES :]:
         state = table[(state ^ byte) & 255] ^ state >> 8
     return state ^ 0xFFFFFFFF
@@ -118,28 +121,19 @@ def crc32c(data: bytes | memoryview) -> int:
 
 def _advance(states: NDArray[np.uint32], words: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """Advance states (n,) by the 16-bit words (n, m) of their blocks."""
-    table = _word_table()
+    table = _crc_table(16)
     for column in np.ascontiguousarray(words.T):  # (n,)
         states = table[(states ^ column) & 0xFFFF] ^ (states >> 16)
     return states
 
 
 @cache
-def _byte_table() -> NDArray[np.uint32]:
-    """Return the effect of one byte on an empty state, (256,)."""
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
+def _crc_table(bits: int) -> NDArray[np.uint32]:
+    """Return the effect of 8 or 16 bits on an empty state, (2 ** bits,)."""
+    table = np.arange(1 << bits, dtype=np.uint32)
+    for _ in range(bits):
         table = np.where(table & 1, table >> 1 ^ np.uint32(POLYNOMIAL), table >> 1)
     return table
-
-
-@cache
-def _word_table() -> NDArray[np.uint32]:
-    """Return the effect of two bytes on an empty state, (65536,)."""
-    states = np.arange(1 << 16, dtype=np.uint32)
-    for _ in range(2):
-        states = _byte_table()[states & 255] ^ states >> 8
-    return states
 
 
 @cache
@@ -164,102 +158,83 @@ class SequenceExample:
 
 
 def parse_sequence_example(data: bytes) -> SequenceExample:
-    """Parse one serialised SequenceExample.
+    """Parse one serialised SequenceExample; lists of floats, which Pouring does not use, are skipped.
 
     Raises:
         MalformedMessageError: `data` is something else; the message says at which byte of which part.
     """
-    context: dict[str, Feature] = {}
-    feature_lists: dict[str, list[Feature]] = {}
+    example = SequenceExample({}, {})
     for number, value in _iter_fields(memoryview(data)):
-        if number == 1:
-            for key, item in _iter_map(_as_message(value)):
-                context[key] = _parse_feature(item)
-        elif number == 2:
-            for key, item in _iter_map(_as_message(value)):
-                steps = [_parse_feature(_as_message(step)) for at, step in _iter_fields(item) if at == 1]
-                feature_lists.setdefault(key, []).extend(steps)
-    return SequenceExample(context, feature_lists)
+        for key, item in _iter_map(value) if number in (1, 2) else ():
+            if number == 1:
+                example.context[key] = _parse_feature(item)
+            else:
+                steps = [_parse_feature(step) for at, step in _iter_fields(item) if at == 1]
+                example.feature_lists.setdefault(key, []).extend(steps)
+    return example
 
 
-def _iter_map(view: memoryview) -> Iterator[tuple[str, memoryview]]:
+def _iter_map(value: Value) -> Iterator[tuple[str, Value]]:
     """Yield key and value of each entry of the map in field 1."""
-    for number, entry in _iter_fields(view):
-        if number != 1:
-            continue
-        key, item = "", memoryview(b"")
-        for part, value in _iter_fields(_as_message(entry)):
-            if part == 1:
-                key = _parse_text(_as_message(value))
-            elif part == 2:
-                item = _as_message(value)
-        yield key, item
+    for number, entry in _iter_fields(value):
+        if number == 1:
+            parts = dict(_iter_fields(entry))
+            try:
+                yield _as_bytes(parts.get(1, EMPTY)).decode(), parts.get(2, EMPTY)
+            except UnicodeDecodeError as error:
+                raise MalformedMessageError(f"a name is not UTF-8: {error.object[:20]!r}") from error
 
 
-def _parse_text(view: memoryview) -> str:
-    try:
-        return bytes(view).decode()
-    except UnicodeDecodeError as error:
-        raise MalformedMessageError(f"a name is not UTF-8: {bytes(view[:20])!r}") from error
-
-
-def _parse_feature(view: memoryview) -> Feature:
-    """Return the values of a Feature of any of the three kinds."""
-    for kind, body in _iter_fields(view):
-        values = [value for number, value in _iter_fields(_as_message(body)) if number == 1]
+def _parse_feature(value: Value) -> Feature:
+    """Return the strings or integers of a Feature."""
+    for kind, body in _iter_fields(value):
+        items = [item for number, item in _iter_fields(body) if number == 1]
         if kind == BYTES_LIST:
-            return [bytes(_as_message(value)) for value in values]
+            return [_as_bytes(item) for item in items]
         if kind == INT64_LIST:
-            return [number for value in values for number in _iter_integers(value)]
-        if kind == FLOAT_LIST:
-            return [number for value in values for number in _iter_floats(value)]
+            return [number for item in items for number in _iter_integers(item)]
     return []
 
 
-def _iter_integers(value: int | memoryview) -> Iterator[int]:
+def _iter_integers(value: Value) -> Iterator[int]:
     """Yield signed 64-bit integers: one, or a packed series."""
-    if isinstance(value, int):
-        yield value - (1 << 64) if value >> 63 else value
-        return
     position = 0
-    while position < len(value):
+    while isinstance(value, memoryview) and position < len(value):
         number, position = _read_varint(value, position)
         yield number - (1 << 64) if number >> 63 else number
-
-
-def _iter_floats(value: int | memoryview) -> Iterator[float]:
-    if isinstance(value, int) or len(value) % 4:
-        raise MalformedMessageError("a float is not 4 bytes")
-    for (number,) in struct.iter_unpack("<f", value):
-        yield number
-
-
-def _as_message(value: int | memoryview) -> memoryview:
     if isinstance(value, int):
-        raise MalformedMessageError(f"a number ({value}) instead of a message")
-    return value
+        yield value - (1 << 64) if value >> 63 else value
 
 
-def _iter_fields(view: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+def _as_bytes(value: Value) -> bytes:
+    if isinstance(value, int):
+        raise MalformedMessageError(f"a number ({value}) instead of a string")
+    return bytes(value)
+
+
+def _iter_fields(message: Value) -> Iterator[tuple[int, Value]]:
     """Yield number and value of each field: an integer for a varint, else bytes."""
+    if isinstance(message, int):
+        raise MalformedMessageError(f"a number ({message}) instead of a message")
     position = 0
-    while position < len(view):
-        tag, position = _read_varint(view, position)
+    while position < len(message):
+        tag, position = _read_varint(message, position)
         wire = tag & 7
         if wire == VARINT:
-            number, position = _read_varint(view, position)
+            number, position = _read_varint(message, position)
             yield tag >> 3, number
             continue
-        if wire not in (FIXED64, LENGTH_DELIMITED, FIXED32):
-            raise MalformedMessageError(f"wire type {wire} before byte {position} of {len(view)}")
-        length = 8 if wire == FIXED64 else 4
         if wire == LENGTH_DELIMITED:
-            length, position = _read_varint(view, position)
-        if position + length > len(view):
+            length, position = _read_varint(message, position)
+        elif wire in FIXED_LENGTHS:
+            length = FIXED_LENGTHS[wire]
+        else:
+            raise MalformedMessageError(f"wire type {wire} before byte {position} of {len(message)}")
+        if position + length > len(message):
             raise MalformedMessageError(
-                f"{length} bytes from byte {position}, but there are only {len(view)}"
+                f"{length} bytes from byte {position}, but there are only {len(message)}"
             )
-        yield tag >> 3, view[position : position + length]
+        yield tag >> 3, message[position : position + length]
         position += length
 
 

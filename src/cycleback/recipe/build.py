@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cycleback.data import sample_random, sample_segments, sample_strided
+from cycleback.data.sampling import sample_random, sample_segments, sample_strided
 from cycleback.losses import (
     CombinedLoss,
     Loss,

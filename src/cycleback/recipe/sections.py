@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
-from cycleback.data import AugmentSettings
+from cycleback.data.augmentation import AugmentSettings
 from cycleback.errors import one_of
 from cycleback.models import BASES, EMBEDDERS
 from cycleback.training.settings import OptimizerSettings, RunSettings

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from cycleback.data import context_indices, order_batches, sample_positives
+from cycleback.data.sampling import context_indices, order_batches, sample_positives
 
 IndexSampler = Callable[[int, torch.Generator], Tensor]
 """Number of frames of a video and a generator -> sorted indices (T,)."""

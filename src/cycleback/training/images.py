@@ -8,7 +8,13 @@ import dataclasses
 import torch
 from torch import Tensor
 
-from cycleback.data import Augmentation, AugmentSettings, augment, augment_on_gpu, draw_augmentation
+from cycleback.data.augmentation import (
+    Augmentation,
+    AugmentSettings,
+    augment,
+    augment_on_gpu,
+    draw_augmentation,
+)
 from cycleback.training.batches import Batch, mixed_seed
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from cycleback.data import Augmentation, AugmentSettings
+from cycleback.data.augmentation import Augmentation, AugmentSettings
 from cycleback.losses import CombinedLoss, LossParts
 from cycleback.models import Encoder
 from cycleback.training.batches import Batch, mixed_seed

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from cycleback.data import AugmentSettings
+from cycleback.data.augmentation import AugmentSettings
 from cycleback.errors import TrainingError
 from cycleback.losses import CombinedLoss, LossParts
 from cycleback.models import Encoder
