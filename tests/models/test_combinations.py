@@ -56,7 +56,7 @@ def test_each_frame_gets_an_embedding(encoder: Encoder, frames_for: Frames) -> N
     with torch.no_grad():
         assert encoder(frames).shape == (2, 3, encoder.embedding_size)
         features = encoder.features(frames[0, :, -1])
-    assert features.shape == (3, encoder.base.channels, *encoder.base.grid_size(32, 32))
+    assert features.shape == (3, encoder.base.channels, *encoder.base.feature_map_size(32, 32))
     assert encoder.embed_sequence(features).shape == (3, encoder.embedding_size)
 
 

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -5,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cycleback.models import ConvEmbedder
+from cycleback.models import ConvEmbedder, TemporalConv
 
 
 def reference(embedder: ConvEmbedder, features: Tensor) -> Tensor:
@@ -83,7 +84,7 @@ def test_every_weight_gets_a_gradient() -> None:
 def test_flattening_keeps_every_place_apart() -> None:
     torch.manual_seed(0)
     options = {"conv_channels": (6,), "fc_channels": (), "embedding_size": 3, "batch_norm": False}
-    embedder = ConvEmbedder(4, **options, pooling="flatten", grid=(3, 5)).eval()
+    embedder = ConvEmbedder(4, **options, pooling="flatten", feature_map_size=(3, 5)).eval()
     features = torch.randn(2, 3, 2, 4, 3, 5)
     clips = features.flatten(0, 1).transpose(1, 2)  # (M, F, C, h, w)
     grid = F.conv3d(clips, embedder.convs[0].weight, embedder.convs[0].bias, padding=1).relu()
@@ -93,8 +94,8 @@ def test_flattening_keeps_every_place_apart() -> None:
 
 
 def test_another_grid_cannot_be_flattened() -> None:
-    embedder = ConvEmbedder(4, conv_channels=(6,), pooling="flatten", grid=(3, 5))
-    with pytest.raises(ValueError, match=r"flattens a grid of \(3, 5\), got \(5, 3\)"):
+    embedder = ConvEmbedder(4, conv_channels=(6,), pooling="flatten", feature_map_size=(3, 5))
+    with pytest.raises(ValueError, match=r"flattens feature maps of size \(3, 5\), got \(5, 3\)"):
         embedder(torch.randn(1, 2, 2, 4, 5, 3))
 
 
@@ -128,8 +129,8 @@ def test_normalised_embeddings_have_length_one() -> None:
         ({"context_frames": 0}, "must be at least 1, got 0 and 15"),
         ({"context_stride": 0}, "must be at least 1, got 2 and 0"),
         ({"pooling": "sum"}, r"pooling must be one of \('max', 'avg', 'flatten'\), got 'sum'"),
-        ({"pooling": "flatten"}, "got pooling 'flatten' and grid None"),
-        ({"grid": (3, 3)}, r"got pooling 'max' and grid \(3, 3\)"),
+        ({"pooling": "flatten"}, "got pooling 'flatten' and feature_map_size None"),
+        ({"feature_map_size": (3, 3)}, r"got pooling 'max' and feature_map_size \(3, 3\)"),
         ({"capacity": 0.0}, r"capacity must be above 0, got 0\.0"),
     ],
 )
@@ -147,3 +148,54 @@ def test_the_embedding_gain_brings_the_first_embeddings_closer_together() -> Non
 def seeded(**options: Any) -> ConvEmbedder:
     torch.manual_seed(0)
     return ConvEmbedder(4, conv_channels=(5,), fc_channels=(6,), embedding_size=3, **options).eval()
+
+
+def conv_pair(inputs: int, outputs: int) -> tuple[TemporalConv, nn.Conv3d]:
+    """Our convolution and torch's, with the same weights, carried over by name."""
+    torch.manual_seed(1)
+    reference = nn.Conv3d(inputs, outputs, 3, padding=1)
+    ours = TemporalConv(inputs, outputs)
+    ours.load_state_dict(reference.state_dict())
+    return ours, reference
+
+
+@pytest.mark.parametrize("context_frames", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "way",
+    [
+        TemporalConv.forward,
+        TemporalConv.convolve_slices,
+        TemporalConv.convolve_stacked,
+        TemporalConv.convolve_3d,
+    ],
+)
+def test_output_equals_conv3d(way: Callable[[TemporalConv, Tensor], Tensor], context_frames: int) -> None:
+    ours, reference = conv_pair(4, 6)
+    clips = torch.randn(context_frames, 3, 4, 5, 7)  # (C, M, I, h, w)
+    expected = reference(clips.permute(1, 2, 0, 3, 4)).permute(2, 0, 1, 3, 4)
+    torch.testing.assert_close(way(ours, clips), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("context_frames", [1, 2, 4])
+def test_gradients_equal_conv3d(context_frames: int) -> None:
+    ours, reference = conv_pair(4, 6)
+    clips = torch.randn(context_frames, 3, 4, 5, 7, requires_grad=True)
+    weights = torch.randn(context_frames, 3, 6, 5, 7)
+    found = torch.autograd.grad((ours(clips) * weights).sum(), [clips, *ours.parameters()])
+    output = reference(clips.permute(1, 2, 0, 3, 4)).permute(2, 0, 1, 3, 4)
+    expected = torch.autograd.grad((output * weights).sum(), [clips, *reference.parameters()])
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
+
+
+def test_gradcheck_in_double_precision() -> None:
+    conv = TemporalConv(1, 2).double()
+    clips = torch.randn(2, 1, 1, 2, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(conv, (clips,))
+
+
+def test_clips_from_the_products_of_a_video_equal_clips_of_frames() -> None:
+    conv, _ = conv_pair(4, 6)
+    frames = torch.randn(7, 4, 5, 5)
+    indices = torch.tensor([[0, 0, 4], [0, 3, 5], [2, 6, 6]])  # (C, M)
+    found = conv.add_products(conv.products(frames), indices)
+    torch.testing.assert_close(found, conv(frames[indices]), atol=1e-5, rtol=1e-5)

@@ -7,6 +7,7 @@ from cycleback.models import (
     Base,
     Embedder,
     PooledEmbedder,
+    ResNet50,
     SmallBase,
     build_base,
     build_embedder,
@@ -20,9 +21,10 @@ def test_names_build_their_classes_with_options() -> None:
     assert isinstance(embedder, PooledEmbedder) and embedder.grid == 2
 
 
-def test_a_misspelt_base_gets_a_guess_and_the_list() -> None:
-    guess = r"no base 'efficientnet-lite'\. Did you mean 'efficientnet_lite0'\? "
-    with pytest.raises(ValueError, match=guess + "Known: efficientnet_lite0, resnet50, small, timm"):
+def test_a_misspelt_base_gets_a_guess() -> None:
+    with pytest.raises(
+        ValueError, match=r"no base 'efficientnet-lite'\. Did you mean 'efficientnet_lite0'\?"
+    ):
         build_base("efficientnet-lite")
 
 
@@ -40,3 +42,13 @@ def test_public_names_are_sorted_and_exist() -> None:
     names = cycleback.models.__all__
     assert all(hasattr(cycleback.models, name) for name in names)
     assert len(set(names)) == len(names)
+
+
+def test_recipes_can_write_nothing_as_an_empty_value() -> None:
+    base = build_base("resnet50", weights="", layer="layer1[0]", strides="")
+    assert isinstance(base, ResNet50) and base.strides == "v1"
+    embedder = build_embedder("conv", 8, reduce_channels=0, conv_channels=[4], fc_channels=[4])
+    assert (
+        embedder.state_dict().keys()
+        == build_embedder("conv", 8, conv_channels=[4], fc_channels=[4]).state_dict().keys()
+    )

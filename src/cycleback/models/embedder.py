@@ -1,7 +1,7 @@
-"""What every embedder is: features of a frame and its context frames to one embedding.
+"""The interface of an embedder: features of a frame and its context frames to one embedding.
 
 Shapes: B videos, T sampled frames, C context frames (oldest first, the frame itself last), N frames of a
-whole video, F feature channels, h w grid, D embedding size.
+whole video, n frames of a chunk, M clips, F feature channels, h w feature map, D embedding size.
 """
 
 from abc import ABC, abstractmethod
@@ -20,35 +20,35 @@ class Embedder(nn.Module, ABC):
     embedding_size: int
     """Size of an embedding (D)."""
     context_frames: int = 1
-    """Frames seen for one embedding (C), itself included."""
+    """Frames per embedding (C), the frame itself included."""
     context_stride: int = 1
     """Frames of the video between two context frames."""
     standardize: bool = False
-    """Whether a whole video's embeddings are to be moved to mean 0 and spread 1."""
+    """Whether the embeddings of a whole video are scaled to mean 0 and standard deviation 1."""
     takes_half: bool = False
-    """Whether it may get features in 16 bits: it computes in no more. Others would lose digits."""
+    """Whether it may get features in 16 bits; all others get float32."""
     can_count_frames: bool = False
-    """Whether it can know how long the video has run: then cycles may close without a look at the frames."""
+    """Whether it can know how long the video has run. Cycles can then close without looking at the frames."""
 
     @property
     @abstractmethod
     def traits(self) -> dict[str, object]:
-        """What changes the embeddings besides the weights, for the fingerprint of an encoder."""
+        """Settings besides the weights that change the embeddings; part of the fingerprint."""
 
     @abstractmethod
     def forward(self, features: Tensor) -> Tensor:
-        """Features (B, T, C, F, h, w) to embeddings (B, T, D)."""
+        """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
 
     @abstractmethod
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Embed a video that arrives in pieces, in evaluation mode and without gradients.
+        """Embed a video that arrives in chunks, in evaluation mode and without gradients.
 
         Args:
-            chunks: features (n, F, h, w) of consecutive frames, in pieces of any length.
+            chunks: features (n, F, h, w) of consecutive frames, in chunks of any length.
 
         Yields:
-            Embeddings (n, D), one tensor a piece; how the video is cut changes them by rounding at most.
-            Memory grows with the piece and the reach of the context, not with the video.
+            Embeddings (n, D), one tensor per chunk. The chunk length changes them by rounding at most.
+            Memory grows with the chunk and with the span of the context, not with the video.
         """
 
 
@@ -57,19 +57,19 @@ class ContextEmbedder(Embedder):
 
     @abstractmethod
     def frame_terms(self, features: Tensor) -> tuple[Tensor, ...]:
-        """All that needs computing once a frame: features (N, F, h, w) to tensors (N, ...)."""
+        """Compute everything that depends on one frame only: features (N, F, h, w) to tensors (N, ...)."""
 
     @abstractmethod
     def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
-        """Embeddings (M, D) of clips made of frames `indices` (C, M), from the `frame_terms` of a video."""
+        """Embed clips of frames `indices` (C, M) from the `frame_terms` of their video: (M, D)."""
 
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Features (n, F, h, w) of consecutive frames, in pieces, to embeddings (n, D) (see `Embedder`)."""
+        """Map features (n, F, h, w) of consecutive frames, in chunks, to embeddings (n, D)."""
         reach = self.context_stride * (self.context_frames - 1)
         history: tuple[Tensor, ...] = ()
         start = 0
         for features in chunks:
-            with evaluating(self), torch.no_grad():
+            with eval_mode(self), torch.no_grad():
                 terms = self.frame_terms(features)
                 if history:
                     terms = tuple(torch.cat(pair) for pair in zip(history, terms, strict=True))
@@ -81,13 +81,13 @@ class ContextEmbedder(Embedder):
             yield embeddings
 
     def _context(self, start: int, count: int) -> Tensor:
-        """Frames seen at frames start ... start + count - 1, oldest first: (C, count), clamped at frame 0."""
+        """Context frames of frames start ... start + count - 1: (C, count), clamped at frame 0."""
         back = torch.arange(self.context_frames - 1, -1, -1) * self.context_stride  # (C,)
         return (torch.arange(start, start + count) - back[:, None]).clamp_min(0)
 
 
 def check_context(context_frames: int, context_stride: int) -> None:
-    """Refuse context frames that cannot be."""
+    """Refuse context frames or a stride below 1."""
     if context_frames < 1 or context_stride < 1:
         got = f"{context_frames} and {context_stride}"
         raise ValueError(f"context_frames and context_stride must be at least 1, got {got}")
@@ -103,8 +103,8 @@ def glorot_linear(inputs: int, outputs: int, *, bias: bool = True, gain: float =
 
 
 @contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside the block, so that BatchNorm and dropout are as when the encoder is used."""
+def eval_mode(module: nn.Module) -> Iterator[None]:
+    """Put a module into evaluation mode inside the block, then restore the mode of each of its parts."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

@@ -1,9 +1,9 @@
 """Base network + embedder: frames to embeddings.
 
-A frame is an image (3, H, W) or a vector (V,), as `base.input_kind` says; "..." below stands for either.
+A frame is an image (3, H, W) or a vector (V,), see `base.input_kind`; "..." below stands for either.
 
 Shapes: B videos, T sampled frames, C context frames (oldest first, the frame itself last), N frames of a
-whole video, H W pixels, V numbers of a vector, F feature channels, h w grid, D embedding size.
+whole video, H W pixels, V size of a vector, F feature channels, h w feature map, D embedding size.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,11 +23,11 @@ Fit = Literal["stretch", "crop"]
 
 
 class Encoder(nn.Module):
-    """A base and an embedder that fit together, and the frames they were made for.
+    """A base and an embedder that fit together, and the frame size they were made for.
 
     Attributes:
         frame_size: (height, width) of the frames it expects.
-        fit: how a video is brought to that size: "stretch", or "crop" its middle and keep the proportions.
+        fit: how a video is resized: "stretch", or "crop" the centre and keep the proportions.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Encoder(nn.Module):
 
     @property
     def context_frames(self) -> int:
-        """Frames seen for one embedding (C), itself included."""
+        """Frames per embedding (C), the frame itself included."""
         return self.embedder.context_frames
 
     @property
@@ -71,20 +71,20 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where it runs."""
+        """The device of its weights."""
         return next(chain(self.parameters(), self.buffers())).device
 
     def features(self, frames: Tensor) -> Tensor:
-        """Frames to features (N, F, h, w).
+        """Map frames to features (N, F, h, w).
 
         Args:
-            frames: images (N, 3, H, W), uint8 or float in [0, 1]; or float vectors (N, V), of a video that
-                went through `base.prepare`.
+            frames: images (N, 3, H, W), uint8 or float in [0, 1]; or float vectors (N, V) from
+                `base.prepare`.
         """
         if frames.ndim != self._frame_axes + 1 or frames.shape[1] != self.base.in_channels:
             shape = f"(N, {self.base.frame_shape})"
             raise ValueError(f"{self.input_kind} must be {shape}, got {tuple(frames.shape)}")
-        features: Tensor = self.base(self.base.as_float(frames))
+        features: Tensor = self.base(self.base.to_float(frames))
         return features
 
     @property
@@ -92,7 +92,7 @@ class Encoder(nn.Module):
         return 3 if self.input_kind == "images" else 1
 
     def embed(self, features: Tensor) -> Tensor:
-        """Features (B, T, C, F, h, w) to embeddings (B, T, D)."""
+        """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
         expected = (self.context_frames, self.base.channels)
         if features.ndim != 6 or tuple(features.shape[2:4]) != expected:
             shape = f"(B, T, C={expected[0]}, F={expected[1]}, h, w)"
@@ -101,11 +101,11 @@ class Encoder(nn.Module):
         return embeddings
 
     def forward(self, frames: Tensor) -> Tensor:
-        """Frames (B, T, C, ...), as `features` takes them, to embeddings (B, T, D).
+        """Map frames (B, T, C, ...), as `features` takes them, to embeddings (B, T, D).
 
-        In training mode BatchNorm takes its statistics over all B * T * C frames, so each embedding then
-        depends on the whole batch; in evaluation mode it depends on its own video only, and with context
-        frames (all embedders but the recurrent one) on its own C frames only.
+        In training mode BatchNorm takes its statistics over all B * T * C frames, so each embedding depends
+        on the whole batch. In evaluation mode it depends on its own C frames only, or on all frames up to it
+        with the recurrent embedder.
         """
         expected = (self.context_frames, self.base.in_channels)
         if frames.ndim != self._frame_axes + 3 or tuple(frames.shape[2:4]) != expected:
@@ -114,24 +114,24 @@ class Encoder(nn.Module):
         return self.embed(torch.unflatten(self.features(frames.flatten(0, 2)), 0, frames.shape[:3]))
 
     def embed_sequence(self, features: Tensor, *, chunk_frames: int = 64) -> Tensor:
-        """A whole video: features (N, F, h, w) to embeddings (N, D), in evaluation mode and without gradient.
+        """Embed a whole video: features (N, F, h, w) to (N, D), in evaluation mode and without gradient.
 
-        The context of early frames is clamped at frame 0. `chunk_frames` bounds the memory, not the result.
+        The context of early frames is clamped at frame 0. `chunk_frames` limits the memory.
         """
         if features.ndim != 4 or features.shape[1] != self.base.channels or len(features) == 0:
             shape = f"(N >= 1, F={self.base.channels}, h, w)"
             raise ValueError(f"features must be {shape}, got {tuple(features.shape)}")
         if chunk_frames < 1:
             raise ValueError(f"chunk_frames must be at least 1, got {chunk_frames}")
-        pieces = (features[i : i + chunk_frames] for i in range(0, len(features), chunk_frames))
-        return torch.cat(list(self.embed_stream(pieces)))
+        chunks = (features[i : i + chunk_frames] for i in range(0, len(features), chunk_frames))
+        return torch.cat(list(self.embed_stream(chunks)))
 
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
-        """The same for a video too long to hold: features (n, F, h, w) in pieces to embeddings (n, D)."""
+        """Embed a video in chunks: features (n, F, h, w) to embeddings (n, D)."""
         return self.embedder.embed_stream(chunks)
 
     def train(self, mode: bool = True) -> Self:
-        """Training mode, but for a frozen base and for BatchNorm whose statistics are fixed."""
+        """Set the training mode, except for a frozen base and for BatchNorm with fixed statistics."""
         super().train(mode)
         if self.train_base == "frozen":
             self.base.eval()
@@ -151,14 +151,14 @@ def freeze(
     """Choose which weights of the base are trained; the embedder is always trained.
 
     Args:
-        encoder: changed in place, for every later call of `train()` as well.
+        encoder: changed in place; later calls of `train()` respect the choice.
         train_base: "all"; "bn": only the scales and shifts of BatchNorm, which stays in training mode (the
             default of the authors' program); "frozen": none, and the base stays in evaluation mode.
-        statistics: by which BatchNorm of the base normalises while it trains: "batch", those of the batch;
-            "fixed", the ones it came with, so that it trains as it is used. A batch holds few videos, whose
-            frames look alike: their statistics are not those of other videos.
-        train_from: the first part of the base that trains, such as "network.layer2"; "": all of it. The parts
-            before it are general, and cost the most: their grids are the largest.
+        statistics: how BatchNorm of the base normalises in training: "batch", by the statistics of the batch;
+            "fixed", by those of the pretrained weights, as in inference. The frames of a batch come from few
+            videos and look alike, so their statistics differ from those of other videos.
+        train_from: the first part of the base that trains, such as "network.layer2"; "": all of it. Early
+            layers are general and cost the most, because their feature maps are the largest.
     """
     if train_base not in get_args(TrainBase):
         raise ValueError(f"train_base must be one of {get_args(TrainBase)}, got {train_base!r}")
@@ -179,7 +179,7 @@ def freeze(
 
 
 def _freeze_before(base: Base, part: str) -> None:
-    """No gradient for the weights in front of `part`; weights are in the order of the forward pass."""
+    """Freeze the weights before `part`; weights are in the order of the forward pass."""
     names = [name for name, _ in base.named_parameters()]
     first = next((i for i, name in enumerate(names) if f"{name}.".startswith(f"{part}.")), None)
     if first is None:

@@ -1,24 +1,21 @@
-"""Every base and embedder by the name used in recipes."""
+"""Every base and embedder by the name used in recipes. A new one is one file and one row here."""
 
-import difflib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from cycleback.errors import did_you_mean
 from cycleback.models.base import Base
 from cycleback.models.checkpoint import load_blueprint
 from cycleback.models.conv_embedder import ConvEmbedder
 from cycleback.models.efficientnet_lite0 import EfficientNetLite0
 from cycleback.models.embedder import Embedder
-from cycleback.models.gru_embedder import GRUEmbedder
-from cycleback.models.mlp_embedder import MLPEmbedder
-from cycleback.models.pooled_embedder import PooledEmbedder
+from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 from cycleback.models.resnet50 import ResNet50
-from cycleback.models.small import SmallBase
+from cycleback.models.scratch import SmallBase, VGGMBase
 from cycleback.models.timm_base import TimmBase
 from cycleback.models.transformers_base import TransformersBase
 from cycleback.models.vector import VectorBase
-from cycleback.models.vggm import VGGMBase
 
 BASES: dict[str, type[Base]] = {
     "efficientnet_lite0": EfficientNetLite0,
@@ -36,34 +33,28 @@ EMBEDDERS: dict[str, type[Embedder]] = {
     "pooled": PooledEmbedder,
 }
 
+Part = TypeVar("Part", Base, Embedder)
+
 
 def build_base(name: str, **options: Any) -> Base:
-    """The base called `name`, with the keyword arguments of its class."""
-    return _base_class(name)(**options)
+    """Build the base called `name` with the keyword arguments of its class."""
+    return _find("base", name, BASES)(**options)
 
 
 def rebuild_base(name: str, folder: str | Path, **options: Any) -> Base:
-    """The base of the encoder saved in `folder`, its weights yet to be filled by `load_weights`.
+    """Build the base of the encoder saved in `folder`, for `load_weights` to fill.
 
-    Takes what `build_base` was given, but looks for no pretrained weights: the folder alone is enough.
+    Takes the arguments of `build_base`, but needs no pretrained file: the folder alone is enough.
     """
-    return _base_class(name).rebuild(load_blueprint(folder), **options)
+    return _find("base", name, BASES).rebuild(load_blueprint(folder), **options)
 
 
 def build_embedder(name: str, in_channels: int, **options: Any) -> Embedder:
-    """The embedder called `name` for features of `in_channels`, with the keyword arguments of its class."""
-    if name not in EMBEDDERS:
-        raise ValueError(_unknown("embedder", name, EMBEDDERS))
-    return EMBEDDERS[name](in_channels, **options)
+    """Build the embedder called `name` for `in_channels` features with the arguments of its class."""
+    return _find("embedder", name, EMBEDDERS)(in_channels, **options)
 
 
-def _base_class(name: str) -> type[Base]:
-    if name not in BASES:
-        raise ValueError(_unknown("base", name, BASES))
-    return BASES[name]
-
-
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
-    return f"there is no {kind} {name!r}.{guess} Known: {', '.join(sorted(known))}."
+def _find(kind: str, name: str, table: Mapping[str, type[Part]]) -> type[Part]:
+    if name not in table:
+        raise ValueError(f"there is no {kind} {name!r}. {did_you_mean(name, table)}")
+    return table[name]

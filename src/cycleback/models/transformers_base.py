@@ -1,42 +1,72 @@
 """Any vision network of the `transformers` library as a base: DINOv2, ViT, SigLIP, CLIP, ConvNeXt, ...
 
-Shapes: N images, H W pixels, F feature channels, h w grid.
+Files come from this machine, or from the hub where it can be reached.
+
+Shapes: N images, H W pixels, F feature channels, h w feature map.
 """
 
 import inspect
-from collections.abc import Mapping
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from cycleback.errors import CheckpointError
-from cycleback.models.adopted import PROBE_PIXELS, AdoptedBase
-from cycleback.models.transformers_files import Pretrained, from_blueprint, load_pretrained
+from cycleback.errors import CheckpointError, require
+from cycleback.models.base import Colour, Preprocessing
+from cycleback.models.external import PROBE_PIXELS, ExternalBase
 
-TRAITS = ("model_type", "hidden_act", "num_attention_heads", "patch_size")  # not to be seen in the weights
+DEFAULT_MODEL = "facebook/dinov2-small"
+TRAITS = ("model_type", "hidden_act", "num_attention_heads", "patch_size")  # not visible in the weights
+FILES = "config.json, model.safetensors and preprocessor_config.json"
+LOAD_ERRORS = (OSError, ValueError, RuntimeError, SafetensorError)  # of a missing or damaged file
 
 
-class TransformersBase(AdoptedBase):
-    """A network by its name on the hub or by its folder, with the weights and pixel scale it comes with.
+@dataclass(frozen=True)
+class Pretrained:
+    """A network of the library.
 
-    The features are those of its last layer. Tokens of the whole picture (class, registers) are dropped,
-    those of the patches laid out as they lie in it. Weights that take no part in that are never trained.
+    Attributes:
+        network: all of it, with the text part where it has one.
+        config: the library's configuration, as JSON values.
+        preprocessing: of the pixels.
+        missing: names of tensors that its files lack; their values are random.
     """
 
-    def __init__(
-        self, *, model: str = "facebook/dinov2-small", blueprint: Mapping[str, Any] | None = None
-    ) -> None:
+    network: nn.Module
+    config: dict[str, Any]
+    preprocessing: Preprocessing
+    missing: frozenset[str] = frozenset()
+
+
+class TransformersBase(ExternalBase):
+    """A network by its name on the hub or by its folder, with its own weights and preprocessing.
+
+    The features come from its last layer. Tokens of the whole image (class, registers) are dropped, the patch
+    tokens are laid out as a feature map. Weights that do not influence them are never trained.
+    """
+
+    def __init__(self, *, model: str = DEFAULT_MODEL, blueprint: Mapping[str, Any] | None = None) -> None:
         """Build the network.
 
         Args:
-            model: name on the hub, or a folder with the files that the library's `save_pretrained` writes.
-                The hub is asked only for what is not on this machine.
-            blueprint: build this instead, with random weights (see `rebuild`).
+            model: name on the hub, or a folder with the files that the library's `save_pretrained` writes;
+                "" for the default. The hub is asked only for files that are not on this machine.
+            blueprint: build this network instead, with random weights (see `rebuild`).
         """
         super().__init__()
-        source = load_pretrained(model) if blueprint is None else from_blueprint(blueprint)
-        self._adopt(getattr(source.network, "vision_model", source.network), source.preprocessing)
+        model = model or DEFAULT_MODEL
+        source = load_pretrained(model) if blueprint is None else build_from_blueprint(blueprint)
+        self._set_network(getattr(source.network, "vision_model", source.network), source.preprocessing)
         self.config = source.config
         vision = self.config.get("vision_config") or self.config
         self._traits = {name: vision.get(name) for name in TRAITS}
@@ -44,52 +74,137 @@ class TransformersBase(AdoptedBase):
         takes = inspect.signature(self.network.forward).parameters
         self._options = {"interpolate_pos_encoding": True} if "interpolate_pos_encoding" in takes else {}
         image_pixels = _side(vision.get("image_size") or PROBE_PIXELS)
-        self._settle(patch_pixels=self.patch_pixels, image_pixels=image_pixels)
+        self._probe(patch_pixels=self.patch_pixels, image_pixels=image_pixels)
         _require_trained(model, source, self.network)
 
     @property
     def traits(self) -> dict[str, object]:
-        """What changes the features besides the weights."""
+        """Settings besides the weights that change the features."""
         return {**self._traits, **super().traits}
 
     @property
     def blueprint(self) -> dict[str, Any]:
-        """The library's own description of the network, and its pixel scale."""
+        """The library's own configuration of the network, and its preprocessing."""
         return {"config": self.config, "preprocessing": self.preprocessing.to_dict()}
 
     @classmethod
     def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:
-        """The same network with weights yet to be filled; needs neither the hub nor the folder."""
+        """Build the same network for weights that are loaded later, without the hub or the folder."""
         return cls(**{**options, "blueprint": blueprint})
 
-    def grid(self, images: Tensor) -> Tensor:
-        """Normalised images (N, 3, H, W) to features (N, F, h, w)."""
+    def feature_map(self, images: Tensor) -> Tensor:
+        """Map normalised images (N, 3, H, W) to features (N, F, h, w)."""
         output: Tensor = self.network(pixel_values=images, **self._options).last_hidden_state
         if output.ndim == 4:
             return output
-        height, width = self._patches(output.shape[1], images.shape[-2:])
-        patches = output[:, -height * width :]  # the tokens of the whole picture come first
+        height, width = self._patch_counts(output.shape[1], images.shape[-2:])
+        patches = output[:, -height * width :]  # tokens of the whole image come first
         return torch.unflatten(patches.mT, 2, (height, width))
 
-    def _patches(self, tokens: int, pixels: torch.Size) -> tuple[int, int]:
-        """Rows and columns of the patches among `tokens`."""
+    def _patch_counts(self, tokens: int, pixels: torch.Size) -> tuple[int, int]:
+        """The rows and columns of patches in `tokens` tokens."""
         height, width = (side // self.patch_pixels for side in pixels)
         while self.merges_patches and height * width > tokens:
             height, width = -(-height // 2), -(-width // 2)
         if height * width > tokens:
-            raise CheckpointError(f"the base hides patches: {tokens} tokens for {height} x {width} of them")
+            raise CheckpointError(f"the base drops patches: {tokens} tokens for {height} x {width} patches")
         return height, width
 
 
 def _side(size: Any) -> int:
-    """Pixels of a side from the library's number, or pair of numbers."""
+    """Pixels per side, from one number or a pair."""
     return int(size[0] if isinstance(size, list | tuple) else size)
 
 
 def _require_trained(model: str, source: Pretrained, network: nn.Module) -> None:
-    """Refuse weights that the library made up because the files lack them."""
+    """Refuse random weights that the library filled in for tensors missing from the files."""
     prefix = "" if network is source.network else "vision_model."
     used = {prefix + name for name, _ in network.named_parameters()}
     if untrained := sorted(source.missing & used):
         found = f"{untrained[0]} and {len(untrained) - 1} more" if len(untrained) > 1 else untrained[0]
-        raise CheckpointError(f"the base {model!r} comes without the weights of {found}. Fetch it again.")
+        raise CheckpointError(f"the base {model!r} has no weights for {found}. Download it again.")
+
+
+def load_pretrained(model: str) -> Pretrained:
+    """Load the network in the folder `model`, or of that name: from this machine, else from the hub."""
+    library, folder = _transformers(), Path(model).expanduser()
+    if not folder.is_dir() and (folder.is_absolute() or model.startswith(".")):
+        raise CheckpointError(f"folder {model} does not exist; expected one with {FILES}.")
+    try:
+        return _load(library, str(folder), local_files_only=True)
+    except LOAD_ERRORS as error:
+        failure: Exception = error
+    if not folder.is_dir() and hub_answers():
+        try:
+            return _load(library, model, local_files_only=False)
+        except LOAD_ERRORS as error:
+            failure = error
+    reason = str(failure).splitlines()[0]
+    advice = f"Pass as model the path of a folder with {FILES}."
+    raise CheckpointError(f"cannot load the base {model!r}: {reason} {advice}") from failure
+
+
+def build_from_blueprint(blueprint: Mapping[str, Any]) -> Pretrained:
+    """Build the network of a `TransformersBase.blueprint`, with random weights."""
+    library = _transformers()
+    config = library.AutoConfig.for_model(**blueprint["config"])
+    preprocessing = Preprocessing.from_dict(blueprint["preprocessing"])
+    return Pretrained(library.AutoModel.from_config(config), dict(blueprint["config"]), preprocessing)
+
+
+def _transformers() -> ModuleType:
+    return require("transformers", extra="bases", purpose="the base 'transformers'")
+
+
+def hub_answers() -> bool:
+    """Whether the hub can be reached. Its own library needs half a minute to find out that it cannot."""
+    constants = require("huggingface_hub.constants", extra="bases", purpose="the hub")
+    if constants.HF_HUB_OFFLINE or getproxies():
+        return not constants.HF_HUB_OFFLINE
+    try:
+        socket.create_connection((urlsplit(constants.ENDPOINT).hostname, 443), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _load(library: ModuleType, model: str, *, local_files_only: bool) -> Pretrained:
+    options = {"local_files_only": local_files_only}
+    config = library.AutoConfig.from_pretrained(model, **options)
+    pixels, _ = library.ImageProcessingMixin.get_image_processor_dict(model, **options)
+    preprocessing = read_preprocessing(pixels)
+    with _hide_progress_bars(library):
+        network, report = library.AutoModel.from_pretrained(
+            model, config=config, output_loading_info=True, **options
+        )
+    description = json.loads(config.to_json_string(use_diff=False))
+    return Pretrained(network, description, preprocessing, frozenset(report["missing_keys"]))
+
+
+def read_preprocessing(pixels: Mapping[str, Any]) -> Preprocessing:
+    """Read the preprocessing from the content of `preprocessor_config.json`."""
+    scale = 255.0 * pixels.get("rescale_factor", 1 / 255) if pixels.get("do_rescale", True) else 255.0
+    if not pixels.get("do_normalize", True):
+        return Preprocessing(scale, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+    if "image_mean" not in pixels or "image_std" not in pixels:
+        raise ValueError(f"preprocessor_config.json has no image_mean and image_std, only {sorted(pixels)}.")
+    return Preprocessing(scale, mean=_colour(pixels["image_mean"]), std=_colour(pixels["image_std"]))
+
+
+def _colour(value: Any) -> Colour:
+    """One number per colour, from three numbers or from one for all."""
+    red, green, blue = value if isinstance(value, list | tuple) else (value,) * 3
+    return float(red), float(green), float(blue)
+
+
+@contextmanager
+def _hide_progress_bars(library: ModuleType) -> Iterator[None]:
+    """Hide the library's progress bars inside the block: the caller may draw its own."""
+    logging = library.utils.logging
+    was_enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            logging.enable_progress_bar()

@@ -1,6 +1,6 @@
-"""The base for frames that are not pictures: poses, or features another program computed.
+"""The base for frames that are vectors: poses, or features that another program computed.
 
-Shapes: N frames of a video, S numbers of a frame as given, V numbers with velocities (2 S, or S without).
+Shapes: N frames of a video, S size of a vector as given, V size with velocities (2 S, or S without).
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,11 @@ from torch import Tensor
 
 from cycleback.models.base import Base
 
-SMALLEST_STD = 1e-6
+MIN_STD = 1e-6
 
 
 class VectorBase(Base):
-    """Vectors (N, V) standardised number by number, as a grid (N, V, 1, 1). It has nothing to train."""
+    """Standardise each component of vectors (N, V). It has nothing to train."""
 
     input_kind = "vectors"
     mean: Tensor
@@ -31,10 +31,10 @@ class VectorBase(Base):
         """Build the base.
 
         Args:
-            in_features: numbers of a frame (S).
+            in_features: size of a frame (S).
             velocity: append the difference to the previous frame (see `prepare`).
-            mean: of each of the V numbers, velocities last; 0 unless given here or found by `fit`.
-            std: likewise; 1 unless given.
+            mean: of each of the V components, velocities last; 0 unless given here or set by `fit`.
+            std: of each component; 1 unless given here or set by `fit`.
         """
         super().__init__()
         if in_features < 1:
@@ -51,14 +51,14 @@ class VectorBase(Base):
         if values is None:
             return torch.full((self.in_channels,), default)
         if len(values) != self.in_channels:
-            raise ValueError(f"{name} must have {self.in_channels} numbers, got {len(values)}")
+            raise ValueError(f"{name} must have {self.in_channels} values, got {len(values)}")
         return torch.tensor(values, dtype=torch.float32)
 
     def prepare(self, video: Tensor) -> Tensor:
-        """A whole video (N, S) as (N, V): with `velocity`, each frame's difference to the one before it.
+        """Append to each frame of a video (N, S) its difference to the previous one, if `velocity`: (N, V).
 
-        A frame drawn from a video has lost the one before it, so this comes before any sampling or cutting
-        into pieces. The first frame's velocity is 0.
+        A sampled frame has lost the one before it, so this comes before any sampling. The first velocity
+        is 0.
         """
         if video.ndim != 2 or video.shape[1] != self.in_features or len(video) == 0:
             expected = f"(N >= 1, {self.in_features})"
@@ -69,29 +69,29 @@ class VectorBase(Base):
 
     @torch.no_grad()
     def fit(self, videos: Iterable[Tensor]) -> None:
-        """Take mean and spread of each number from all frames of `videos`, each (N, S).
+        """Set mean and standard deviation of each component from all frames of `videos`, each (N, S).
 
-        A number that never changes keeps the spread 1.
+        A component that never changes keeps the standard deviation 1.
         """
         frames = torch.cat([self.prepare(video) for video in videos]).double()
         std, mean = torch.std_mean(frames, dim=0, correction=0)
         self.mean.copy_(mean)
-        self.std.copy_(torch.where(std > SMALLEST_STD, std, 1.0))
+        self.std.copy_(torch.where(std > MIN_STD, std, 1.0))
 
-    def grid_size(self, height: int, width: int) -> tuple[int, int]:
-        """One place, whatever the size of the pictures the vectors come from."""
+    def feature_map_size(self, height: int, width: int) -> tuple[int, int]:
+        """Always 1 x 1."""
         return 1, 1
 
-    def as_float(self, frames: Tensor) -> Tensor:
-        """Vectors (N, V) of any float type as float32."""
+    def to_float(self, frames: Tensor) -> Tensor:
+        """Convert vectors (N, V) of any float type to float32."""
         if not frames.is_floating_point():
             raise TypeError(f"vectors must be float, got {frames.dtype}")
         return frames.to(self.mean.dtype)
 
     def normalize(self, images: Tensor) -> Tensor:
-        """Vectors (N, V) less their mean, in units of their spread."""
+        """Subtract the mean from vectors (N, V) and divide by the standard deviation."""
         return (images - self.mean) / self.std
 
-    def grid(self, images: Tensor) -> Tensor:
-        """Standardised vectors (N, V) as features (N, V, 1, 1)."""
+    def feature_map(self, images: Tensor) -> Tensor:
+        """View standardised vectors (N, V) as features (N, V, 1, 1)."""
         return images[:, :, None, None]

@@ -1,8 +1,8 @@
 import torch
 from torch import Tensor, nn
 
-from cycleback.models.adopted import AdoptedBase, keep_from_training
-from cycleback.models.preprocessing import Preprocessing
+from cycleback.models.base import Preprocessing
+from cycleback.models.external import ExternalBase, convert_unused_parameters
 
 PLAIN = Preprocessing(1.0, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
@@ -22,13 +22,13 @@ class Strange(nn.Module):
         return output
 
 
-class StrangeBase(AdoptedBase):
+class StrangeBase(ExternalBase):
     def __init__(self) -> None:
         super().__init__()
-        self._adopt(Strange().half(), PLAIN)
-        self._settle(patch_pixels=8, image_pixels=96)
+        self._set_network(Strange().half(), PLAIN)
+        self._probe(patch_pixels=8, image_pixels=96)
 
-    def grid(self, images: Tensor) -> Tensor:
+    def feature_map(self, images: Tensor) -> Tensor:
         output: Tensor = self.network(images)
         return output
 
@@ -48,5 +48,5 @@ def test_only_what_the_features_depend_on_is_trained() -> None:
 def test_kept_values_do_not_change() -> None:
     network = nn.Linear(2, 3)
     weight = network.weight.detach().clone()
-    keep_from_training(network)
+    convert_unused_parameters(network)
     assert torch.equal(network.weight, weight) and not list(network.parameters())

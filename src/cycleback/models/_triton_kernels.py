@@ -1,6 +1,6 @@
-"""The kernels of `grid_passes`: each program takes a piece of a grid. Needs Triton.
+"""Triton kernels of `ops`. This module needs Triton; only `ops` imports it.
 
-Grids lie in memory as (N, h, w, O), channels last.
+Feature maps lie in memory as (N, h, w, O), channels last.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -10,8 +10,8 @@ import triton.language as tl
 
 
 @triton.jit
-def pool(source, target, height, width, rows, columns, channels: tl.constexpr, places: tl.constexpr):
-    """The largest of 3 x 3 places around every second one, of `places` in a row of the target."""
+def max_pool(source, target, height, width, rows, columns, channels: tl.constexpr, places: tl.constexpr):
+    """Write the maxima of 3x3 windows of stride 2 for `places` outputs of one row."""
     image, row = tl.program_id(0) // rows, tl.program_id(0) % rows
     column = tl.program_id(1) * places + tl.arange(0, places)
     channel = tl.arange(0, channels)
@@ -29,10 +29,10 @@ def pool(source, target, height, width, rows, columns, channels: tl.constexpr, p
 
 
 @triton.jit
-def cut(
+def relu_backward(
     gradient,
     output,
-    passed,
+    before_relu,
     sums,
     places,
     channels,
@@ -40,7 +40,7 @@ def cut(
     columns: tl.constexpr,
     steps: tl.constexpr,
 ):
-    """The gradient where the output is above 0, and its sum over `steps` times `rows` places."""
+    """Write the gradient where the output is above 0, and its sums over `steps` times `rows` positions."""
     channel = tl.program_id(1) * columns + tl.arange(0, columns)
     total = tl.zeros((columns,), tl.float32)
     for step in range(steps):
@@ -49,6 +49,6 @@ def cut(
         is_inside = (place < places)[:, None] & (channel < channels)[None, :]
         is_open = tl.load(output + at, mask=is_inside, other=0.0) > 0
         value = tl.where(is_open, tl.load(gradient + at, mask=is_inside, other=0.0), 0.0)
-        tl.store(passed + at, value, mask=is_inside)
+        tl.store(before_relu + at, value, mask=is_inside)
         total += tl.sum(value.to(tl.float32), axis=0)
     tl.store(sums + tl.program_id(0) * channels + channel, total, mask=channel < channels)

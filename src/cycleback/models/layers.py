@@ -1,0 +1,142 @@
+"""Layers that the bases are built of: convolution with BatchNorm, TensorFlow's "SAME" padding, max-pooling.
+
+Shapes: N images, I O channels in and out, k kernel size, H W input size, h w output size.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cycleback.models.ops import (
+    block_reach,
+    conv_relu,
+    fold_batch_norm,
+    max_pool,
+    to_block_kernel,
+    to_pixel_blocks,
+)
+
+
+def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """The zeros before and after an axis that give ceil(size / stride) outputs.
+
+    This is TensorFlow's "SAME" rule: an odd zero goes after. Weights trained there need exactly this.
+    """
+    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+class SameConv2d(nn.Conv2d):
+    """A convolution with ceil(H / stride) x ceil(W / stride) outputs, padded by `same_padding`."""
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Map (N, I, H, W) to (N, O, ceil(H / stride), ceil(W / stride))."""
+        top, bottom = same_padding(input.shape[-2], self.kernel_size[0], self.stride[0])
+        left, right = same_padding(input.shape[-1], self.kernel_size[1], self.stride[1])
+        padding = (top, left)
+        if padding != (bottom, right):
+            input, padding = F.pad(input, (left, right, top, bottom)), (0, 0)
+        return F.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+
+class SameMaxPool2d(nn.Module):
+    """Max-pooling with ceil(H / stride) x ceil(W / stride) outputs, padded by `same_padding`."""
+
+    def __init__(self, kernel: int, *, stride: int) -> None:
+        super().__init__()
+        self.kernel, self.stride = kernel, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (N, I, H, W) to (N, I, ceil(H / stride), ceil(W / stride))."""
+        top, bottom = same_padding(input.shape[-2], self.kernel, self.stride)
+        left, right = same_padding(input.shape[-1], self.kernel, self.stride)
+        padded = F.pad(input, (left, right, top, bottom), value=float("-inf"))
+        return F.max_pool2d(padded, self.kernel, self.stride)
+
+
+class MaxPool(nn.Module):
+    """`nn.MaxPool2d(3, stride=2, padding=1)`, with a faster kernel on a GPU."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (N, I, H, W) to (N, I, ceil(H / 2), ceil(W / 2))."""
+        return max_pool(input)
+
+
+class ConvNorm(nn.Module):
+    """Convolution, BatchNorm and an optional activation: the layer that `fast_inference` replaces.
+
+    With running statistics BatchNorm is a factor and a shift per channel. They are then folded into the
+    convolution, which saves memory traffic in the forward and the backward pass.
+    `padding` is the number of zeros on every side, or None for `same_padding`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel: int,
+        *,
+        stride: int = 1,
+        groups: int = 1,
+        padding: int | None = None,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        activation: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.padding = padding
+        kind, zeros = (SameConv2d, 0) if padding is None else (nn.Conv2d, padding)
+        sizes = (in_channels, out_channels, kernel)
+        self.conv: nn.Conv2d = kind(*sizes, stride=stride, padding=zeros, groups=groups, bias=False)
+        self.norm = nn.BatchNorm2d(out_channels, eps=eps, momentum=momentum)
+        self.activation = nn.Identity() if activation is None else activation
+        nn.init.kaiming_normal_(self.conv.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (N, I, H, W) to (N, O, h, w), by default with h = ceil(H / stride), w = ceil(W / stride)."""
+        if isinstance(self.activation, nn.ReLU) and self._can_fuse(input):
+            return self._conv_relu(input)
+        if self.norm.training:
+            summed = self.norm(self.conv(input))
+        else:
+            summed = self.conv._conv_forward(input, *self.fold())
+        output: Tensor = self.activation(summed)
+        return output
+
+    def add_relu(self, input: Tensor, other: Tensor) -> Tensor:
+        """Apply ReLU to the sum of `forward(input)` and `other` (N, O, h, w)."""
+        if isinstance(self.activation, nn.Identity) and self._can_fuse(input):
+            return self._conv_relu(input, other)
+        output: Tensor = self(input)
+        return F.relu(output.add_(other), inplace=True)
+
+    def fold(self) -> tuple[Tensor, Tensor]:
+        """The weight (O, I / groups, k, k) and bias (O,) of convolution and BatchNorm together."""
+        return fold_batch_norm(self.conv.weight, None, self.norm)
+
+    @property
+    def can_use_pixel_blocks(self) -> bool:
+        """Whether this is a first layer, on images, that can run over blocks of 2 x 2 pixels."""
+        size, is_first = self.conv.kernel_size[0], (self.conv.in_channels, self.conv.stride[0]) == (3, 2)
+        return is_first and self.padding == (size - 1) / 2 and isinstance(self.activation, nn.ReLU)
+
+    def _can_fuse(self, input: Tensor) -> bool:
+        """Whether convolution and ReLU can be one operation: half precision on a GPU, fixed statistics."""
+        is_half = input.is_cuda and torch.is_autocast_enabled("cuda") and not torch.compiler.is_compiling()
+        return is_half and not self.norm.training and self.padding is not None
+
+    def _conv_relu(self, input: Tensor, other: Tensor | None = None) -> Tensor:
+        dtype, conv = torch.get_autocast_dtype("cuda"), self.conv
+        (weight, bias), stride, padding = self.fold(), conv.stride, self.padding or 0
+        if self.can_use_pixel_blocks and not input.requires_grad:
+            input = to_pixel_blocks(input, block_reach(conv.kernel_size[0], padding), dtype=dtype)
+            weight, stride, padding = to_block_kernel(weight, padding=padding), (1, 1), 0
+        return conv_relu(
+            input.to(dtype),
+            weight.to(dtype).contiguous(memory_format=torch.channels_last),
+            bias.to(dtype),
+            stride=stride,
+            padding=(padding, padding),
+            groups=conv.groups,
+            other=None if other is None else other.to(dtype),
+        )
