@@ -265,8 +265,7 @@ def test_a_shared_override_must_have_an_effect_in_one_recipe() -> None:
 
 @pytest.mark.parametrize("name", [*BASES, *EMBEDDERS])
 def test_a_section_of_the_encoder_has_the_keywords_of_its_class(name: str) -> None:
-    internal = {"in_channels", "pretrained", "blueprint", "mean", "std", "width"}
-    internal |= {"grid"} if name == "conv" else set()
+    internal = {"in_channels", "pretrained", "blueprint", "mean", "std", "width", "feature_map_size"}
     keywords = set(inspect.signature({**BASES, **EMBEDDERS}[name]).parameters) - internal
     assert set(EncoderSettings().options(name)) == keywords
 

@@ -98,7 +98,7 @@ def test_removed_videos_are_not_found_and_empty_shards_go(tmp_path: Path) -> Non
     assert remove_videos(folder, ["c", "a"]) == 1
     assert state(folder) == ["manifest.json", "shard-00001"]
     assert list(SearchIndex.load(folder).corpus.names) == ["b"]
-    with pytest.raises(EmbeddingError, match="holds no video 'c' among 1"):
+    with pytest.raises(EmbeddingError, match="holds no video 'c'. It has 1 videos"):
         remove_videos(folder, ["c"])
 
 
@@ -111,18 +111,18 @@ def test_an_index_without_videos_says_so(tmp_path: Path) -> None:
     assert add_videos(folder, walks(["a"])).added == ["a"]
 
 
-@pytest.mark.parametrize("victim", ["store.write_index", "folder._move"])
+@pytest.mark.parametrize("victim", ["embeddings.embedding_set.write_index", "files.replace_folder"])
 def test_a_killed_add_leaves_the_index_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str
 ) -> None:
     folder = tmp_path / "index"
     add_videos(folder, walks(["a"]))
-    monkeypatch.setattr(f"cycleback.embeddings.{victim}", killed)
-    monkeypatch.setattr("cycleback.embeddings.folder.shutil.rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(f"cycleback.{victim}", killed)
+    monkeypatch.setattr("cycleback.files.shutil.rmtree", lambda *_, **__: None)
     with pytest.raises(KeyboardInterrupt):
         add_videos(folder, walks(["b"], seed=1))
     monkeypatch.undo()
-    assert any(name.endswith(".tmp") for name in state(folder))
+    assert any(name.startswith(".") for name in state(folder))
     assert list(SearchIndex.load(folder).corpus.names) == ["a"]
     add_videos(folder, walks(["c"], seed=1))
     assert state(folder) == ["manifest.json", "shard-00001", "shard-00002"]
@@ -143,7 +143,9 @@ def test_an_add_killed_before_the_manifest_is_cleared_by_the_next(
     assert list(SearchIndex.load(folder).corpus.names) == ["b"]
 
 
-@pytest.mark.parametrize("victim", ["cycleback.embeddings.store.new_array", "cycleback.files.os.replace"])
+@pytest.mark.parametrize(
+    "victim", ["cycleback.embeddings.embedding_set.new_array", "cycleback.files.os.replace"]
+)
 def test_a_full_disk_is_one_line_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str
 ) -> None:

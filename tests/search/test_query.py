@@ -49,7 +49,7 @@ def test_a_time_past_the_end_is_an_error(corpus: Corpus, videos: EmbeddingSet) -
 
 
 def test_an_unknown_video_is_an_error_with_a_guess(corpus: Corpus) -> None:
-    with pytest.raises(EmbeddingError, match=r"no video 'a33' among 15. Did you mean 'a3'\?"):
+    with pytest.raises(EmbeddingError, match=r"no video 'a33'. Did you mean 'a3'\?"):
         frame_query(corpus, "a33", frame=0)
 
 

@@ -20,7 +20,7 @@ from cycleback.data import Dataset, FrameCache, VideoRecord, event_frames, load_
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import embed_maps
 from cycleback.embeddings.features import FeatureCache
-from cycleback.embeddings.passes import CHUNK_FRAMES
+from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.evaluation.perturbations import BACKGROUND, perturb
 from cycleback.models import Encoder
 from cycleback.training.videos import presentation_times

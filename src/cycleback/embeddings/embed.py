@@ -1,4 +1,8 @@
-"""From videos and an encoder to an EmbeddingSet, in memory that does not grow with the video."""
+"""Embed videos with an encoder, in memory that does not grow with the video.
+
+Shapes: N frames of a video, n frames of a batch or chunk, H W pixels, F feature channels, h w feature map, D
+embedding size.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,17 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
+from cycleback.embeddings.batches import Batch, Video, batch_across_videos, batch_each_video
+from cycleback.embeddings.embedding_set import EmbeddingSet
 from cycleback.embeddings.features import FeatureCache
-from cycleback.embeddings.passes import Pass, Video, shared_passes, single_passes
-from cycleback.embeddings.store import EmbeddingSet
 from cycleback.errors import DataError
 from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerprint
 from cycleback.prefetch import prefetch
+from cycleback.progress import Counter, ignore
 
-PASSES_AHEAD = 3  # read from the cache while a GPU works on the last ones
-VIDEOS_BEHIND = 2  # whose embeddings are fetched while it works on the next ones
-Progress = Callable[[int, int], None]
-"""Called with (frames done, frames in all, as far as is known yet)."""
+BATCHES_AHEAD = 3  # batches read from the cache while a GPU works on earlier ones
+VIDEOS_BEHIND = 2  # videos whose embeddings are copied to the host while a GPU works on later ones
 
 
 def embed_records(
@@ -32,35 +35,36 @@ def embed_records(
     features: FeatureCache | None = None,
     event_names: Sequence[str] = (),
     precision: Precision | None = None,
-    progress: Progress | None = None,
+    progress: Counter = ignore,
 ) -> EmbeddingSet:
-    """Embed every frame of every record, those that are decoded first while the others are decoded.
+    """Embed every frame of every record. Videos are embedded while others are still decoded.
 
     Args:
-        encoder: on the device to use; put into eval mode.
+        encoder: on the device to use; put into evaluation mode.
         records: videos or frame folders; sequences for an encoder of vectors.
-        frames: where decoded frames are kept.
-        features: where the feature maps of a frozen base are kept, or None to compute them on the way.
-        event_names: the data set's key events, in order.
-        precision: of the arithmetic; None: "bfloat16" on a GPU, "float32" elsewhere.
-        progress: called after each video.
+        frames: the cache of decoded frames.
+        features: the cache of a frozen base's feature maps, in the same precision; None computes them anew.
+        event_names: the key events of the data set, in order.
+        precision: None: "bfloat16" on a GPU, "float32" elsewhere.
+        progress: called after each video with frames; the total is estimated until all are decoded.
     """
     if not records:
         raise DataError("no videos to embed")
     _check_kinds(encoder, records)
     encoder = encoder.eval()
     fast = FastEncoder(encoder, precision=precision) if encoder.input_kind == "images" else None
+    if fast is not None and features is not None and features.precision != fast.precision:
+        raise ValueError(f"features are {features.precision}, but precision {fast.precision} is asked for")
     embedder = encoder.embedder if fast is None else fast.embedder
     arrays: dict[str, NDArray[np.float32]] = {}
     times: dict[str, NDArray[np.float64]] = {}
-    for record, embeddings in _fetched(
-        (record, _embedded(embedder, maps, encoder.device))
-        for record, maps in _maps_of(encoder, fast, records, frames=frames, features=features, times=times)
+    for record, embeddings in _copy_to_host(
+        (record, _embed_stream(embedder, maps, encoder.device))
+        for record, maps in _iter_maps(encoder, fast, records, frames=frames, features=features, times=times)
     ):
-        arrays[record.name] = standardized(embeddings) if embedder.standardize else embeddings
-        if progress is not None:
-            done = sum(len(array) for array in arrays.values())
-            progress(done, done * len(records) // len(arrays))
+        arrays[record.name] = standardize(embeddings) if embedder.standardize else embeddings
+        done = sum(len(array) for array in arrays.values())
+        progress(done, done * len(records) // len(arrays))
     return EmbeddingSet.from_arrays(
         {record.name: arrays[record.name] for record in records},
         times=times,
@@ -74,54 +78,55 @@ def embed_records(
 
 
 def embed_maps(embedder: Embedder, maps: Iterator[Tensor], *, device: torch.device) -> NDArray[np.float32]:
-    """Embeddings (N, D) of one video from chunks (n, F, h, w) of its feature maps."""
-    embeddings: NDArray[np.float32] = _embedded(embedder, maps, device).cpu().numpy()
-    return standardized(embeddings) if embedder.standardize else embeddings
+    """Embed one video from chunks (n, F, h, w) of its feature maps: (N, D)."""
+    embeddings: NDArray[np.float32] = _embed_stream(embedder, maps, device).cpu().numpy()
+    return standardize(embeddings) if embedder.standardize else embeddings
+
+
+def standardize(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale the embeddings (N, D) of one video to mean 0 and standard deviation 1; all zeros if constant."""
+    centred = embeddings - embeddings.mean(axis=0)
+    deviation = np.sqrt(np.mean(centred**2))
+    return centred / deviation if deviation > 1e-6 else np.zeros_like(centred)
 
 
 @torch.inference_mode()
-def _embedded(embedder: Embedder, maps: Iterator[Tensor], device: torch.device) -> Tensor:
-    """Embeddings (N, D) on their device, which may still be at work on them."""
+def _embed_stream(embedder: Embedder, maps: Iterator[Tensor], device: torch.device) -> Tensor:
+    """Embed one video: (N, D) on its device, which may still be computing them."""
     moved = (chunk.to(device, non_blocking=True) for chunk in maps)
     chunks = embedder.embed_stream(chunk if embedder.takes_half else chunk.float() for chunk in moved)
     return torch.cat([chunk.float() for chunk in chunks])
 
 
-def _fetched(
+def _copy_to_host(
     videos: Iterable[tuple[VideoRecord, Tensor]],
 ) -> Iterator[tuple[VideoRecord, NDArray[np.float32]]]:
-    """Embeddings (N, D) in host memory; a GPU goes on with the next videos while they come."""
-    waiting: deque[tuple[VideoRecord, Tensor, torch.cuda.Event | None]] = deque()
+    """Copy embeddings (N, D) to host memory while a GPU works on the next videos."""
+    pending: deque[tuple[VideoRecord, Tensor, torch.cuda.Event | None]] = deque()
     for record, embeddings in videos:
         host, event = embeddings, None
         if embeddings.is_cuda:
             host = torch.empty(embeddings.shape, pin_memory=True).copy_(embeddings, non_blocking=True)
             event = torch.cuda.current_stream(embeddings.device).record_event()
-        waiting.append((record, host, event))
-        if event is None or len(waiting) > VIDEOS_BEHIND:
-            yield _arrived(*waiting.popleft())
-    while waiting:
-        yield _arrived(*waiting.popleft())
+        pending.append((record, host, event))
+        if event is None or len(pending) > VIDEOS_BEHIND:
+            yield _wait(*pending.popleft())
+    while pending:
+        yield _wait(*pending.popleft())
 
 
-def _arrived(
+def _wait(
     record: VideoRecord, host: Tensor, event: torch.cuda.Event | None
 ) -> tuple[VideoRecord, NDArray[np.float32]]:
+    """Wait for the copy of one video's embeddings."""
     if event is None:
         return record, host.numpy()
     event.synchronize()
-    return record, host.numpy().copy()  # the memory a GPU writes to is scarce
-
-
-def standardized(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Embeddings (N, D) of one video moved to mean 0 and spread 1; a still video becomes all zeros."""
-    centred = embeddings - embeddings.mean(axis=0)
-    spread = np.sqrt(np.mean(centred**2))
-    return centred / spread if spread > 1e-6 else np.zeros_like(centred)
+    return record, host.numpy().copy()  # pinned memory is scarce
 
 
 def _check_kinds(encoder: Encoder, records: Sequence[VideoRecord]) -> None:
-    """Refuse videos for an encoder of vectors, and sequences of vectors for an encoder of pictures."""
+    """Refuse videos for an encoder of vectors, and sequences of vectors for an encoder of images."""
     wants_vectors = encoder.input_kind == "vectors"
     for record in records:
         if (record.kind == "sequence") != wants_vectors:
@@ -130,7 +135,7 @@ def _check_kinds(encoder: Encoder, records: Sequence[VideoRecord]) -> None:
             raise DataError(f"{record.name}: this encoder was made for {expected}, not for {got}")
 
 
-def _maps_of(
+def _iter_maps(
     encoder: Encoder,
     fast: FastEncoder | None,
     records: Sequence[VideoRecord],
@@ -139,9 +144,9 @@ def _maps_of(
     features: FeatureCache | None,
     times: dict[str, NDArray[np.float64]],
 ) -> Iterator[tuple[VideoRecord, Iterator[Tensor]]]:
-    """Videos or sequences as they are ready, each with the chunks (n, F, h, w) that the base makes of it.
+    """Yield records as they become ready, each with chunks (n, F, h, w) of its feature maps.
 
-    Seconds (N,) of their frames are put into `times`.
+    The seconds (N,) of their frames are stored in `times`.
     """
     device = encoder.device
     if fast is None:
@@ -149,34 +154,36 @@ def _maps_of(
             sequence = load_sequence(record)
             times[record.name] = sequence.times
             vectors = torch.from_numpy(sequence.features).to(device)
-            yield record, map(encoder.features, [encoder.base.prepare(vectors)])  # run where it is used
+            yield record, map(encoder.features, [encoder.base.prepare(vectors)])
         return
-    videos = _opened(records, frames, features, times)
-    is_on_gpu = device.type == "cuda"
-    passes = prefetch(shared_passes(videos), depth=PASSES_AHEAD) if is_on_gpu else single_passes(videos)
-    parts = _parts(passes, fast.features if features is None else None, device)
-    for record, group in groupby(parts, key=itemgetter(0)):
+    videos = _iter_videos(records, frames, features, times)
+    if device.type == "cuda":
+        batches: Iterator[Batch] = prefetch(batch_across_videos(videos), depth=BATCHES_AHEAD)
+    else:
+        batches = batch_each_video(videos)
+    chunks = _iter_chunks(batches, fast.features if features is None else None, device)
+    for record, group in groupby(chunks, key=itemgetter(0)):
         yield record, map(itemgetter(1), group)
 
 
-def _opened(
+def _iter_videos(
     records: Sequence[VideoRecord],
     frames: FrameCache,
     features: FeatureCache | None,
     times: dict[str, NDArray[np.float64]],
 ) -> Iterator[Video]:
-    """Videos as they are decoded, with their frames, or feature maps where they are kept."""
+    """Yield videos as they are decoded, with their frames, or with cached feature maps."""
     for record in frames.iter_filled(records):
         cached = frames.load(record)
         times[record.name] = cached.times
         yield record, cached.frames if features is None else features.load(record)
 
 
-def _parts(
-    passes: Iterable[Pass], base: Callable[[Tensor], Tensor] | None, device: torch.device
+def _iter_chunks(
+    batches: Iterable[Batch], base: Callable[[Tensor], Tensor] | None, device: torch.device
 ) -> Iterator[tuple[VideoRecord, Tensor]]:
-    """Feature maps (n, F, h, w) by video, of passes of frames (n, H, W, 3), or of maps that are there."""
-    for array, shares in passes:
+    """Yield feature maps (n, F, h, w) by video. Without a `base`, the batches are feature maps already."""
+    for array, shares in batches:
         moved = array.to(device, non_blocking=True)
         maps = moved if base is None else base(moved.movedim(-1, 1))
         parts = torch.split(maps, [share.frames for share in shares])

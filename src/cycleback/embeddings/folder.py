@@ -1,27 +1,148 @@
 """An embedding set as a folder: `embeddings.npy`, `times.npy`, `index.json` and, with labels, `phases.npy`.
 
+The index says which rows belong to which video, and what is known of each video.
+
 Shapes: N frames of a whole video, D embedding size.
 """
 
 import json
-import os
-import shutil
-from collections.abc import Callable
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cycleback.embeddings.index import SetIndex
-from cycleback.errors import EmbeddingError, OutputExistsError
+from cycleback.errors import EmbeddingError, OutputExistsError, did_you_mean
+from cycleback.files import atomic_folder
 
 INDEX = "index.json"
+FORMAT = "cycleback-embeddings"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class VideoEntry:
+    """The rows of one video in the arrays, and what is known of it."""
+
+    name: str
+    start: int
+    length: int
+    action: str = ""
+    path: str | None = None
+    fps: float | None = None
+    events: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> slice:
+        """The rows of this video in the arrays of the set."""
+        return slice(self.start, self.start + self.length)
+
+
+@dataclass(frozen=True)
+class SetIndex:
+    """All entries by name, the key events of each action, and the encoder's fingerprint."""
+
+    entries: Mapping[str, VideoEntry]
+    event_names: tuple[str, ...] = ()
+    action_events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    encoder: str | None = None
+    can_count_frames: bool = False  # whether its embedder knows how long the video has run
+
+    @classmethod
+    def build(
+        cls,
+        entries: Sequence[VideoEntry],
+        *,
+        event_names: Sequence[str] | None,
+        encoder: str | None,
+        can_count_frames: bool = False,
+    ) -> Self:
+        """Index `entries`; without `event_names`, events are named in order of appearance."""
+        labelled = tuple(dict.fromkeys(event for entry in entries for event in entry.events))
+        names = labelled if event_names is None else tuple(event_names)
+        for event in labelled:
+            if event not in names:
+                raise EmbeddingError(f"there is no key event {event!r}. {did_you_mean(event, names)}")
+        by_name = {entry.name: entry for entry in entries}
+        return cls(by_name, names, _events_by_action(entries, names), encoder, can_count_frames)
+
+    def subset(self, names: Sequence[str]) -> Self:
+        """The index of the videos `names`, in that order."""
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if list(names).count(name) > 1)
+            raise ValueError(f"a subset takes each video once, got {twice!r} twice")
+        return replace(self, entries={name: self.entry(name) for name in names})
+
+    def entry(self, name: str) -> VideoEntry:
+        """Look up one video; the error for an unknown one suggests the closest name."""
+        if name not in self.entries:
+            otherwise = f"The set has {len(self.entries)} videos."
+            hint = did_you_mean(name, self.entries, otherwise=otherwise)
+            raise EmbeddingError(f"there is no video {name!r}. {hint}")
+        return self.entries[name]
+
+    def compact(self) -> Self:
+        """The index with the rows of the videos one after another, as they are saved."""
+        start, entries = 0, {}
+        for name, entry in self.entries.items():
+            entries[name] = replace(entry, start=start)
+            start += entry.length
+        return replace(self, entries=entries)
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of `index.json`."""
+        head = {"format": FORMAT, "version": VERSION, "encoder": self.encoder}
+        head["can_count_frames"] = self.can_count_frames
+        labels = {"event_names": self.event_names, "action_events": dict(self.action_events)}
+        return {**head, **labels, "videos": [asdict(entry) for entry in self.entries.values()]}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """Read the content of `index.json`; a ValueError says what is wrong with it."""
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError("it is not the index of an embedding set")
+        if content.get("version") != VERSION:
+            raise ValueError(
+                f"it has format version {content.get('version')!r}, this program reads {VERSION}"
+            )
+        try:
+            entries = [VideoEntry(**video) for video in content["videos"]]
+            by_action = {action: tuple(names) for action, names in content["action_events"].items()}
+            index = cls(
+                {entry.name: entry for entry in entries},
+                tuple(content["event_names"]),
+                by_action,
+                content["encoder"],
+                bool(content.get("can_count_frames", False)),
+            )
+            is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"it is damaged ({error!r})") from error
+        if not is_whole or not entries:
+            raise ValueError("it is damaged (its videos are missing, doubled or overlap)")
+        return index
+
+
+def check_events(name: str, events: Mapping[str, int], num_frames: int) -> dict[str, int]:
+    """Return the key events of one video as plain ints; refuse those outside the video."""
+    for event, frame in events.items():
+        try:
+            is_inside = 0 <= operator.index(frame) < num_frames
+        except TypeError as error:
+            message = f"{name}: key event {event!r} at {frame!r}, expected a frame number"
+            raise EmbeddingError(message) from error
+        if not is_inside:
+            message = f"{name}: key event {event!r} at frame {frame}, but the video has {num_frames} frames"
+            raise EmbeddingError(f"{message} (0 to {num_frames - 1}). Correct the label.")
+    return {event: int(frame) for event, frame in events.items()}
 
 
 def read_folder(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float64], SetIndex]:
-    """Memory-mapped embeddings (sum N, D) and times (sum N,), and their index."""
+    """Open memory-mapped embeddings (sum N, D) and times (sum N,), and their index."""
     index = _read_index(folder / INDEX)
     embeddings = _read_array(folder / "embeddings.npy", np.float32, 2)
     times = _read_array(folder / "times.npy", np.float64, 1)
@@ -32,19 +153,16 @@ def read_folder(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float64],
     return embeddings, times, index
 
 
-def write_folder(folder: Path, write: Callable[[Path], None], *, overwrite: bool) -> None:
-    """Let `write` fill a hidden folder, then give it its name: there is never half a set."""
-    folder = folder.absolute()
-    _refuse_existing(folder, overwrite=overwrite)
-    draft = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.tmp")
-    try:
-        draft.mkdir(parents=True)
-        write(draft)
-        _move(draft, folder)
-    except OSError as error:
-        raise EmbeddingError(f"cannot write embeddings to {folder}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+@contextmanager
+def new_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield a draft folder that becomes `folder` when the block succeeds; overwrite embedding sets only."""
+    is_taken = folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))
+    if overwrite and is_taken and not (folder / INDEX).is_file():
+        raise OutputExistsError(
+            f"{folder} is not an embedding set and is not overwritten. Choose another folder."
+        )
+    with atomic_folder(folder, overwrite=overwrite) as draft:
+        yield draft
 
 
 def write_index(folder: Path, index: SetIndex) -> None:
@@ -53,7 +171,7 @@ def write_index(folder: Path, index: SetIndex) -> None:
 
 
 def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A .npy file of that shape to be filled in place, so that memory does not grow with it."""
+    """Create a .npy file of that shape to fill in place, so that memory does not grow with it."""
     return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
 
 
@@ -62,7 +180,7 @@ def _read_index(path: Path) -> SetIndex:
         return SetIndex.from_json(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         missing = f"no embedding set in {path.parent} (cannot read {path.name}: {error.strerror})"
-        raise EmbeddingError(f"{missing}. Make one with: cycleback embed") from error
+        raise EmbeddingError(f"{missing}. Create one with: cycleback embed") from error
     except ValueError as error:  # JSON and Unicode errors are ValueErrors too
         raise EmbeddingError(f"cannot use {path}: {error}. Embed the videos again.") from error
 
@@ -80,19 +198,10 @@ def _read_array(path: Path, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
     return array
 
 
-def _refuse_existing(folder: Path, *, overwrite: bool) -> None:
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not overwrite:
-        raise OutputExistsError(f"{folder} exists already. Give another folder, or overwrite it.")
-    if not (folder / INDEX).is_file():
-        raise OutputExistsError(f"{folder} is no embedding set and is not overwritten. Give another folder.")
-
-
-def _move(draft: Path, folder: Path) -> None:
-    """Put `draft` where `folder` may be; a folder cannot be replaced in one step, so it steps aside first."""
-    aside = draft.with_name(draft.name + ".old")
-    if folder.exists():
-        os.rename(folder, aside)
-    os.rename(draft, folder)
-    shutil.rmtree(aside, ignore_errors=True)
+def _events_by_action(entries: Sequence[VideoEntry], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The key events of each action: all `names` if there is one action, else those labelled in it."""
+    actions = dict.fromkeys(entry.action for entry in entries)
+    if len(actions) == 1:
+        return {action: names for action in actions}
+    labelled = {a: {event for e in entries if e.action == a for event in e.events} for a in actions}
+    return {a: tuple(event for event in names if event in labelled[a]) for a in actions}

@@ -74,10 +74,8 @@ def build_encoder(recipe: Recipe, *, saved: Path | None = None) -> Encoder:
 
 def _embedder_options(settings: EncoderSettings, base: Base, size: tuple[int, int]) -> dict[str, Any]:
     options = settings.options(settings.embedder)
-    if settings.embedder == "conv":
-        options["reduce_channels"] = settings.conv.reduce_channels or None
-        if settings.conv.pooling == "flatten":
-            options["grid"] = base.grid_size(*size)
+    if settings.embedder == "conv" and settings.conv.pooling == "flatten":
+        options["feature_map_size"] = base.feature_map_size(*size)
     return options
 
 

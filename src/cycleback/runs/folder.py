@@ -21,7 +21,7 @@ from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import write_json, write_text
 from cycleback.models import Encoder, Precision, load_weights
-from cycleback.progress import Counter
+from cycleback.progress import Counter, ignore
 from cycleback.recipe import RECIPE_FILE, EncoderSettings, Recipe, build_encoder, load_recipe, recipe_toml
 from cycleback.training.held_out import held_out_records
 from cycleback.training.tensorboard import require_tensorboard
@@ -85,7 +85,7 @@ def embed_videos(
     device: torch.device | str | None = None,
     cache: Path | None = None,
     precision: Precision | None = None,
-    progress: Counter | None = None,
+    progress: Counter = ignore,
 ) -> EmbeddingSet:
     """Embed every frame of a folder of videos, or of the named files.
 
@@ -102,7 +102,7 @@ def embed_videos(
     encoder = encoder.to(choose_device(device))
     features = None
     if encoder.train_base == "frozen" and encoder.input_kind == "images":
-        features = FeatureCache(frames, encoder.base, device=encoder.device)
+        features = FeatureCache(frames, encoder.base, device=encoder.device, precision=precision)
     return embed_records(
         encoder,
         records,

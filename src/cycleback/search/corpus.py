@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.embeddings import EmbeddingSet
-from cycleback.embeddings.folder import read_folder
-from cycleback.embeddings.index import VideoEntry, guess
-from cycleback.errors import EmbeddingError
+from cycleback.embeddings.folder import VideoEntry, read_folder
+from cycleback.errors import EmbeddingError, did_you_mean
 
 Floats = NDArray[np.float32]
 Seconds = NDArray[np.float64]
@@ -142,7 +141,8 @@ class Corpus:
     def number(self, name: str) -> int:
         """Number of a video, or an error with the nearest name."""
         if name not in self.names:
-            raise EmbeddingError(f"no video {name!r} among {len(self.names)}.{guess(name, self.names)}")
+            hint = did_you_mean(name, self.names, otherwise=f"The index has {len(self.names)} videos.")
+            raise EmbeddingError(f"there is no video {name!r}. {hint}")
         return self.names[name]
 
     def shard_of(self, row: int) -> tuple[Shard, int]:

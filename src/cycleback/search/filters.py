@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from cycleback.embeddings.index import VideoEntry
+from cycleback.embeddings.folder import VideoEntry
 from cycleback.errors import EmbeddingError
 from cycleback.search.corpus import Corpus, Rows
 

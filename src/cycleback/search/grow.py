@@ -15,14 +15,13 @@ from pathlib import Path
 from cycleback.data import VideoRecord
 from cycleback.data.sources import record_digest
 from cycleback.embeddings import EmbeddingSet, check_same_encoder
-from cycleback.embeddings.index import guess
-from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError
+from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError, did_you_mean
 from cycleback.search.index import content_of, is_index
 from cycleback.search.manifest import FILE, IndexedVideo, Manifest
 
 LOCK = ".lock"
 OWN_FILES = re.compile(
-    rf"\.?(shard|faiss|lance)-.*|\.[0-9]+\.{re.escape(FILE)}|{re.escape(LOCK)}|{re.escape(FILE)}"
+    rf"\.?([0-9a-f]{{8}}\.)?(shard|faiss|lance)-.*|\.[0-9a-f]+\.{re.escape(FILE)}|{re.escape(LOCK)}|{re.escape(FILE)}"
 )
 
 
@@ -96,8 +95,8 @@ def remove_videos(folder: Path | str, names: Sequence[str]) -> int:
         before = Manifest.read(folder)
         for name in names:
             if name not in before.videos:
-                missing = f"{folder} holds no video {name!r}"
-                raise EmbeddingError(f"{missing} among {len(before.videos)}.{guess(name, before.videos)}")
+                hint = did_you_mean(name, before.videos, otherwise=f"It has {len(before.videos)} videos.")
+                raise EmbeddingError(f"{folder} holds no video {name!r}. {hint}")
         left = {name: video for name, video in before.videos.items() if name not in set(names)}
         after = replace(before, videos=left)
         after.write(folder)

@@ -13,7 +13,7 @@ from torch import Tensor
 from cycleback.alignment import cycle_consistency_rate
 from cycleback.data import VideoRecord
 from cycleback.embeddings.embed import embed_maps
-from cycleback.embeddings.passes import CHUNK_FRAMES
+from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.models import Encoder
 from cycleback.training.selection import require_held_out
 

@@ -67,13 +67,5 @@ def _load_features(
     on_features: Counter,
 ) -> list[Tensor]:
     features = FeatureCache(frames, encoder.base, device=device)
-    total, done, videos = sum(frames.load(record).num_frames for record in records), 0, []
-
-    def count(frames_done: int) -> None:
-        nonlocal done
-        done += frames_done
-        on_features(done, total)
-
-    for record in records:
-        videos.append(torch.from_numpy(np.array(features.load(record, on_frames=count))).to(device))
-    return videos
+    features.fill(records, progress=on_features)
+    return [torch.from_numpy(np.array(features.load(record))).to(device) for record in records]

@@ -12,18 +12,25 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.embeddings.folder import new_array, read_folder, write_folder, write_index
-from cycleback.embeddings.index import SetIndex, VideoEntry, checked_events, guess
-from cycleback.errors import EmbeddingError
+from cycleback.embeddings.folder import (
+    SetIndex,
+    VideoEntry,
+    check_events,
+    new_array,
+    new_folder,
+    read_folder,
+    write_index,
+)
+from cycleback.errors import DataError, EmbeddingError, did_you_mean
 
 Number = TypeVar("Number", np.float32, np.float64)
 
-ASSUMED_FPS = 30.0  # counts times where neither times nor a frame rate are known; `fps` is then None
+ASSUMED_FPS = 30.0  # for `times` where neither times nor a frame rate are known; `fps` is then None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EmbeddingSet:
-    """Embeddings, times and key events by video name; made by `from_arrays` or `load`.
+    """Embeddings, times and key events by video name. Build one with `from_arrays` or `load`.
 
     Example:
         >>> videos = EmbeddingSet.from_arrays({"a": [[0.0], [1.0]]}, events={"a": {"top": 1}}, fps=25)
@@ -31,7 +38,7 @@ class EmbeddingSet:
         ((2, 1), [0.0, 0.04], [0, 1])
     """
 
-    _embeddings: NDArray[np.float32]  # (sum N, D), of which the index may use a part
+    _embeddings: NDArray[np.float32]  # (sum N, D); the index may use a part of it
     _times: NDArray[np.float64]  # (sum N,)
     _index: SetIndex
 
@@ -49,50 +56,52 @@ class EmbeddingSet:
         can_count_frames: bool = False,
         event_names: Sequence[str] | None = None,
     ) -> Self:
-        """Build a set from one (N, D) array a video; every other mapping goes by the same names.
+        """Build a set from one (N, D) array per video; all mappings use the same names.
 
         Args:
-            arrays: name -> (N, D) embeddings, finite, D the same for all.
-            times: name -> (N,) seconds, never falling. Without them, frame index / fps.
+            arrays: name -> (N, D) finite embeddings, with the same D for all.
+            times: name -> (N,) seconds that never decrease; default: frame index / fps.
             events: name -> {event name: frame}; videos and events may be missing.
-            actions: name -> action; videos are only compared within an action.
+            actions: name -> action; videos are compared only within an action.
             paths: name -> the video file.
-            fps: frames a second, one for all or by name. Where neither times nor fps are given, `times`
-                counts 30 frames a second and `fps` is None.
+            fps: frames per second, one for all or by name. Where neither times nor fps are given, `times`
+                assumes 30 frames per second and `fps` is None.
             encoder: fingerprint of the encoder that made the embeddings.
-            can_count_frames: whether its embedder remembers, and so may solve the task by counting.
-            event_names: all key events, in order; by default those that occur.
+            can_count_frames: whether its embedder is recurrent, and so may solve the task by counting.
+            event_names: all key events, in order; default: those that occur.
         """
         rates = dict.fromkeys(arrays, fps) if isinstance(fps, int | float) else fps
         facts = {"times": times, "events": events, "action": actions, "path": paths, "fps": rates}
-        known = {what: _checked_names(what, mapping or {}, arrays) for what, mapping in facts.items()}
-        blocks = _checked_blocks(arrays)
+        known = {what: _check_names(what, mapping or {}, arrays) for what, mapping in facts.items()}
+        blocks = _check_arrays(arrays)
         clocks: list[NDArray[np.float64]] = []
         entries: list[VideoEntry] = []
         for name, block in blocks.items():
             about = {what: mapping.get(name) for what, mapping in known.items()}
             clock, rate = _clock(name, len(block), times=about["times"], fps=about["fps"])
             path = None if about["path"] is None else os.fspath(about["path"])
-            labels = checked_events(name, about["events"] or {}, len(block))
+            labels = check_events(name, about["events"] or {}, len(block))
             start = sum(map(len, clocks))
             entries.append(VideoEntry(name, start, len(block), about["action"] or "", path, rate, labels))
             clocks.append(clock)
-        index = SetIndex.build(entries, event_names=event_names, encoder=encoder)
-        index = replace(index, can_count_frames=can_count_frames)
-        return cls(_joined(blocks.values()), _joined(clocks), index)
+        index = SetIndex.build(
+            entries, event_names=event_names, encoder=encoder, can_count_frames=can_count_frames
+        )
+        return cls(_join(blocks.values()), _join(clocks), index)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Self:
-        """Open a saved set; the arrays are memory-mapped, so it costs neither time nor memory."""
+        """Open a saved set; its arrays are memory-mapped."""
         return cls(*read_folder(Path(directory)))
 
     def save(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the folder, whole or not at all; an existing set is replaced only with `overwrite`."""
-        write_folder(Path(directory), self._write, overwrite=overwrite)
+        """Write the folder atomically; an existing set is replaced only with `overwrite`."""
+        with new_folder(Path(directory), overwrite=overwrite) as draft:
+            self._write(draft)
         return Path(directory)
 
     def _write(self, folder: Path) -> None:
-        """Write one video after another; `phases.npy` is for other programs: -1 where not known."""
+        """Write one video after another; `phases.npy` is for other programs: -1 where unknown."""
         index, rows = self._index.compact(), self.num_frames
         embeddings = new_array(folder / "embeddings.npy", np.float32, (rows, self.size))
         times = new_array(folder / "times.npy", np.float64, (rows,))
@@ -128,7 +137,7 @@ class EmbeddingSet:
 
     @property
     def can_count_frames(self) -> bool:
-        """Whether the embedder remembers how long it has watched, and so may solve the task by counting."""
+        """Whether the embedder is recurrent, and so may solve the task by counting frames."""
         return self._index.can_count_frames
 
     @property
@@ -138,7 +147,7 @@ class EmbeddingSet:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The different actions, in order of appearance; `("",)` where none are named."""
+        """The actions, in order of appearance; `("",)` where none are named."""
         return tuple(dict.fromkeys(entry.action for entry in self._index.entries.values()))
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
@@ -162,7 +171,7 @@ class EmbeddingSet:
         return self._times[self._index.entry(name).rows]
 
     def fps(self, name: str) -> float | None:
-        """Average frames a second, or None where neither times nor a frame rate were given."""
+        """Average frames per second, or None where neither times nor a frame rate were given."""
         return self._index.entry(name).fps
 
     def events(self, name: str) -> dict[str, int]:
@@ -172,7 +181,7 @@ class EmbeddingSet:
     def phases(self, name: str) -> NDArray[np.int64] | None:
         """Phase (N,) of each frame: the number of key events at or before it.
 
-        None unless every key event is labelled: of the video's action, where the set has several actions.
+        None unless every key event is labelled; with several actions, every event of the video's action.
         """
         entry = self._index.entry(name)
         wanted = self._index.action_events.get(entry.action, ())
@@ -191,29 +200,30 @@ class EmbeddingSet:
         return None if path is None else Path(path)
 
     def subset(self, names: Sequence[str]) -> Self:
-        """The videos `names` only, in that order, without copying."""
+        """The set of the videos `names`, in that order, without copying."""
         return type(self)(self._embeddings, self._times, self._index.subset(names))
 
     def of_action(self, action: str) -> Self:
-        """The videos of one action."""
+        """The set of the videos of one action."""
         return self.subset([name for name in self if self.action(name) == action])
 
     def with_embeddings(self, arrays: Mapping[str, ArrayLike], *, encoder: str | None = None) -> Self:
-        """The same videos, times and labels with other embeddings of the same lengths."""
+        """The set with the same videos, times and labels, but other embeddings."""
         for name, entry in self._index.entries.items():
             if name not in arrays or len(np.asarray(arrays[name])) != entry.length:
                 found = len(np.asarray(arrays[name])) if name in arrays else "no"
                 raise EmbeddingError(f"{name}: {found} embeddings for {entry.length} frames")
-        blocks = _checked_blocks({name: arrays[name] for name in self})
-        times = _joined([self.times(name) for name in self])
-        return type(self)(_joined(blocks.values()), times, self._index.compact().with_encoder(encoder))
+        blocks = _check_arrays({name: arrays[name] for name in self})
+        times = _join([self.times(name) for name in self])
+        index = replace(self._index.compact(), encoder=encoder, can_count_frames=False)
+        return type(self)(_join(blocks.values()), times, index)
 
 
-def _checked_blocks(arrays: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.float32]]:
-    """Each video's embeddings (N, D), finite and of one size D."""
+def _check_arrays(arrays: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.float32]]:
+    """Convert all embeddings to float32 (N, D); refuse values that are not finite and sizes that differ."""
     if not arrays:
         raise EmbeddingError("an embedding set needs at least one video, got none")
-    blocks = {name: _checked(name, array) for name, array in arrays.items()}
+    blocks = {name: _check_array(name, array) for name, array in arrays.items()}
     first, size = next((name, block.shape[1]) for name, block in blocks.items())
     for name, block in blocks.items():
         if block.shape[1] != size:
@@ -223,8 +233,8 @@ def _checked_blocks(arrays: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.flo
     return blocks
 
 
-def _checked(name: str, array: ArrayLike) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # too large for float32 becomes inf, and is refused below
+def _check_array(name: str, array: ArrayLike) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # values too large for float32 become inf, which is refused below
         block = np.asarray(array, dtype=np.float32)
     if block.ndim != 2 or 0 in block.shape:
         raise EmbeddingError(f"{name}: embeddings must be (N >= 1, D >= 1), got {block.shape}")
@@ -238,29 +248,50 @@ def _checked(name: str, array: ArrayLike) -> NDArray[np.float32]:
 def _clock(
     name: str, length: int, *, times: ArrayLike | None, fps: float | None
 ) -> tuple[NDArray[np.float64], float | None]:
-    """Seconds (N,) of one video and its frame rate, each from the other where only one is given."""
+    """The seconds (N,) of one video and its frame rate, each from the other if only one is given."""
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         raise EmbeddingError(f"{name}: fps must be positive, got {fps}")
     if times is None:
         return np.arange(length) / (fps or ASSUMED_FPS), fps
     clock = np.array(times, dtype=np.float64)
     if clock.shape != (length,):
-        raise EmbeddingError(f"{name}: times must be ({length},), one a frame, got {clock.shape}")
+        raise EmbeddingError(f"{name}: times must be ({length},), one per frame, got {clock.shape}")
     if not np.isfinite(clock).all() or (np.diff(clock) < 0).any():
-        raise EmbeddingError(f"{name}: times must be finite seconds that never fall")
+        raise EmbeddingError(f"{name}: times must be finite seconds that never decrease")
     span = float(clock[-1] - clock[0])
     return clock, fps or ((length - 1) / span if span > 0 else ASSUMED_FPS)
 
 
-def _checked_names(what: str, mapping: Mapping[str, Any], arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_names(what: str, mapping: Mapping[str, Any], arrays: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in mapping:
         if name not in arrays:
-            raise EmbeddingError(f"{what} of {name!r}, which has no embeddings.{guess(name, arrays)}")
+            hint = did_you_mean(name, arrays, otherwise=f"There are {len(arrays)} other videos.")
+            raise EmbeddingError(f"{what} of {name!r}, which has no embeddings. {hint}")
     return mapping
 
 
-def _joined(blocks: Iterable[NDArray[Number]]) -> NDArray[Number]:
-    """One read-only array of all rows."""
-    joined = np.concatenate(list(blocks))
-    joined.flags.writeable = False
-    return joined
+def _join(blocks: Iterable[NDArray[Number]]) -> NDArray[Number]:
+    """Concatenate rows into one read-only array."""
+    rows = np.concatenate(list(blocks))
+    rows.flags.writeable = False
+    return rows
+
+
+def check_same_encoder(encoders: Mapping[str, str | None]) -> None:
+    """Refuse to compare embeddings of different encoders.
+
+    Args:
+        encoders: a description of each set -> fingerprint of its encoder; None is trusted.
+    """
+    known = {what: encoder for what, encoder in encoders.items() if encoder is not None}
+    if len(set(known.values())) > 1:
+        made = ", ".join(f"{what} by {encoder}" for what, encoder in known.items())
+        raise EmbeddingError(f"different encoders cannot be compared: {made}. Embed all with the same run.")
+
+
+def check_one_action(*sets: EmbeddingSet) -> None:
+    """Refuse videos of different actions; a video whose action is unknown is accepted."""
+    videos = {found.action(name): name for found in sets for name in found if found.action(name)}
+    if len(videos) > 1:
+        (first, one), (second, other), *_ = videos.items()
+        raise DataError(f"{one} shows {first!r} and {other} shows {second!r}: pass videos of the same action")

@@ -4,8 +4,8 @@ import os
 import numpy as np
 import pytest
 
-from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import EmbeddingError, OutputExistsError
+from cycleback.embeddings import EmbeddingSet, check_one_action, check_same_encoder
+from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError
 
 LENGTHS = {"a": 4, "b/long": 6, "c": 5}
 
@@ -135,7 +135,7 @@ def test_a_subset_keeps_its_order_and_saves_only_itself(tmp_path, folder):
 
 
 def test_an_existing_folder_is_not_overwritten_unasked(folder):
-    with pytest.raises(OutputExistsError, match="set exists already"):
+    with pytest.raises(OutputExistsError, match="set exists"):
         labelled().save(folder)
 
 
@@ -147,7 +147,7 @@ def test_a_set_can_overwrite_the_folder_it_was_loaded_from(folder):
 
 def test_overwriting_spares_a_folder_that_is_no_embedding_set(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(OutputExistsError, match="is no embedding set"):
+    with pytest.raises(OutputExistsError, match="is not an embedding set"):
         labelled().save(tmp_path, overwrite=True)
     assert (tmp_path / "thesis.tex").exists()
 
@@ -156,14 +156,14 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path, monkeypatch):
     def full_disk(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cycleback.embeddings.store.write_index", full_disk)
-    with pytest.raises(EmbeddingError, match="set: No space left on device"):
+    monkeypatch.setattr("cycleback.embeddings.embedding_set.write_index", full_disk)
+    with pytest.raises(UserError, match="set: No space left on device"):
         labelled().save(tmp_path / "set")
     assert os.listdir(tmp_path) == []
 
 
 def test_an_unknown_video_is_an_error_with_a_guess():
-    with pytest.raises(EmbeddingError, match=r"no video 'b/lnog' among 3. Did you mean 'b/long'\?"):
+    with pytest.raises(EmbeddingError, match=r"no video 'b/lnog'\. Did you mean 'b/long'\?"):
         labelled()["b/lnog"]
 
 
@@ -172,13 +172,13 @@ def test_an_unknown_video_is_an_error_with_a_guess():
     [
         ({"times": {"aa": [0]}}, "times of 'aa', which has no embeddings"),
         ({"events": {"b/lon": {}}}, "Did you mean 'b/long'"),
-        ({"times": {"a": [0, 1]}}, r"a: times must be \(4,\), one a frame, got \(2,\)"),
-        ({"times": {"a": [0, 2, 1, 3]}}, "a: times must be finite seconds that never fall"),
+        ({"times": {"a": [0, 1]}}, r"a: times must be \(4,\), one per frame, got \(2,\)"),
+        ({"times": {"a": [0, 2, 1, 3]}}, "a: times must be finite seconds that never decrease"),
         ({"fps": 0}, "a: fps must be positive, got 0"),
         ({"events": {"a": {"touch": 4}}}, r"a: key event 'touch' at frame 4, but the video has 4 frames"),
         ({"events": {"a": {"touch": -1}}}, "'touch' at frame -1"),
         ({"events": {"a": {"touch": 1.5}}}, "'touch' at 1.5, expected a frame number"),
-        ({"events": {"a": {"tuch": 1}}, "event_names": ["touch"]}, "'tuch' among .* Did you mean 'touch'"),
+        ({"events": {"a": {"tuch": 1}}, "event_names": ["touch"]}, "'tuch'. Did you mean 'touch'"),
     ],
 )
 def test_what_does_not_fit_the_videos_is_refused(settings, message):
@@ -293,3 +293,21 @@ def test_a_foreign_or_damaged_index_is_an_error(folder, change, message):
 def test_no_folder_says_how_to_make_one(tmp_path):
     with pytest.raises(EmbeddingError, match=r"no embedding set in .*nowhere .* cycleback embed"):
         EmbeddingSet.load(tmp_path / "nowhere")
+
+
+def test_what_each_encoder_made_is_named() -> None:
+    with pytest.raises(EmbeddingError, match=r"compared: golf\.emb by a1, the videos by b2\. Embed all with"):
+        check_same_encoder({"golf.emb": "a1", "the videos": "b2"})
+
+
+def test_one_encoder_and_unknown_ones_are_fine() -> None:
+    check_same_encoder({"golf.emb": "a1", "the videos": "a1", "old": None})
+    check_same_encoder({"old": None})
+
+
+def test_videos_of_two_actions_are_refused_where_their_actions_are_known() -> None:
+    arrays = {name: np.ones((2, 1)) for name in "ab"}
+    one, other = (EmbeddingSet.from_arrays(arrays, actions=dict.fromkeys("ab", x)) for x in ("pour", "golf"))
+    check_one_action(one, one, EmbeddingSet.from_arrays(arrays))
+    with pytest.raises(DataError, match="b shows 'pour' and b shows 'golf': pass videos of the same action"):
+        check_one_action(one, other)
