@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import numpy as np
+
 
 def test_a_good_folder_is_ready_to_train(command, rendered: Path) -> None:
     result = command("data", "check", rendered)
@@ -23,6 +25,14 @@ def test_json_says_the_same(command, rendered: Path) -> None:
     assert report["ok"] is True
     assert len(report["rows"]) == 5
     assert report["rows"][0]["labels"] == 4
+
+
+def test_sequences_and_names_with_brackets_are_listed(command, tmp_path: Path) -> None:
+    for name in ("[a]", "b"):
+        np.savez(tmp_path / f"{name}.npz", features=np.random.default_rng(len(name)).random((12, 7)))
+    result = command("data", "check", tmp_path)
+    assert result.code == 1
+    assert "7 features" in result.out and "[a]: has 12 frames" in result.out
 
 
 def test_an_empty_folder_says_what_was_looked_for(command, tmp_path: Path) -> None:

@@ -71,11 +71,10 @@ def prepare(
         return
     for action, splits in report.videos.items():
         print(f"{action or 'videos'}: " + ", ".join(f"{count} {split}" for split, count in splits.items()))
-    for line in (
-        *(f"missing: {line}" for line in report.missing),
-        *(f"note: {line}" for line in report.warnings),
-    ):
-        print(line)
+    for line in report.missing:
+        print(f"missing: {line}")
+    for line in report.warnings:
+        print(f"warning: {line}")
     print_next(
         f"{report.total} videos, {report.labelled} labelled: {destination}",
         f"cycleback data check {destination}",
@@ -83,18 +82,21 @@ def prepare(
 
 
 def _print(report: "DatasetReport") -> None:
+    """Print one row per video and one line per problem."""
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("video", "action", "kind", "frames", "fps", "size", "seconds", "labels")
     for row in report.rows:
-        fps, size, seconds = row.fps, row.size, row.duration_s
+        fps, seconds = row.fps, row.duration_s
+        size = f"{row.size[0]} features" if len(row.size) == 1 else "x".join(map(str, row.size[::-1]))
         table.add_row(
-            row.name,
-            row.action or "-",
+            escape(row.name),
+            escape(row.action) or "-",
             row.kind,
             str(row.num_frames or "-"),
             f"{fps:.2f}" if fps else "-",
-            f"{size[1]}x{size[0]}" if size else "-",
+            size or "-",
             f"{seconds:.2f}" if seconds else "-",
             str(row.labels),
         )
@@ -103,4 +105,4 @@ def _print(report: "DatasetReport") -> None:
     for problem in report.problems:
         colour = "red" if problem.level == "error" else "yellow"
         where = f"{problem.video}: " if problem.video else ""
-        out.print(f"[{colour}]{problem.level}[/{colour}] {where}{problem.message}", highlight=False)
+        out.print(f"[{colour}]{problem.level}[/{colour}] {escape(where + problem.message)}", highlight=False)
