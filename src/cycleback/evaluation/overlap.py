@@ -57,22 +57,14 @@ def find_overlap(
 
 def _same_files(train: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, str]:
     """Return held-out name -> training name of videos whose files have the same content."""
-    sizes: dict[int, list[tuple[str, Path]]] = {}
-    for name, (path, size) in _files(train).items():
-        sizes.setdefault(size, []).append((name, path))
-    digests: dict[str, str] = {}  # of training files that were read: digest -> name
-    read: set[int] = set()
-    copies = {}
-    for name, (path, size) in _files(held_out).items():
-        if size not in sizes:
-            continue
-        if size not in read:
-            digests |= {_digest(other): twin for twin, other in reversed(sizes[size])}
-            read.add(size)
-        twin = digests.get(_digest(path))
-        if twin is not None:
-            copies[name] = twin
-    return copies
+    known, others = _files(train), _files(held_out)
+    shared = {size for _, size in known.values()} & {size for _, size in others.values()}
+    digests: dict[str, str] = {}  # digest -> the first training video that has it
+    for name, (path, size) in known.items():
+        if size in shared:
+            digests.setdefault(_digest(path), name)
+    copies = {name: digests.get(_digest(path)) for name, (path, size) in others.items() if size in shared}
+    return {name: twin for name, twin in copies.items() if twin is not None}
 
 
 def _digest(path: Path) -> str:
