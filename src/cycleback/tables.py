@@ -1,4 +1,4 @@
-"""Read and write small tables as text: labels.csv, splits.csv and the CSV files of other tools.
+"""Read small tables from text: labels.csv, splits.csv and the CSV files of other tools.
 
 Column names are compared in lower case, without surrounding spaces. Commas, semicolons and tabs all separate
 cells. A byte-order mark, empty lines and lines before the header are skipped.
@@ -6,11 +6,10 @@ cells. A byte-order mark, empty lines and lines before the header are skipped.
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from cycleback.errors import DataError
-from cycleback.files import write_text
 
 DELIMITERS = ",;\t"  # many European spreadsheets save "csv" with semicolons
 
@@ -86,19 +85,3 @@ def _header_cells(line: str, delimiter: str) -> list[str]:
     except csv.Error:
         return []
     return [cell.strip().lower() for cell in cells]
-
-
-def format_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Format a header and rows as the text of a CSV file."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def write_csv(
-    path: Path | str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, overwrite: bool = False
-) -> Path:
-    """Write a header and rows as a CSV file."""
-    return write_text(path, format_table(columns, rows), overwrite=overwrite)

@@ -24,7 +24,7 @@ def test_what_was_written_down_counts_more_than_the_rate() -> None:
 def test_without_a_rate_only_the_start_is_the_same() -> None:
     video = Annotation("a")
     assert video.seconds(Moment(frame=0)) == 0.0 and video.frame(Moment(0.0)) == 0
-    with pytest.raises(DataError, match=r"a: 1.5 s is no frame, as the frame rate is not known"):
+    with pytest.raises(DataError, match=r"a: 1.5 s has no frame, because the frame rate is unknown"):
         video.frame(Moment(1.5))
 
 

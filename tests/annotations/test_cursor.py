@@ -19,7 +19,10 @@ def test_the_place_of_a_wrong_value_is_its_way_from_the_root() -> None:
         (lambda root: root.at("t").text(), r'f\.json, t: expected a text, got " "'),
         (lambda root: root.at("t").at("x"), r'f\.json, t: expected an object, got " "'),
         (lambda root: list(root.each()), r"f\.json: expected a list, got \{"),
-        (lambda root: next(root.each("a")).at("b").whole(), r"a\[0\], b: expected a whole number, got 1\.5"),
+        (
+            lambda root: next(root.each("a")).at("b").integer(),
+            r"a\[0\], b: expected a whole number, got 1\.5",
+        ),
     ],
 )
 def test_what_is_not_as_expected_says_what_was_found(wrong, words: str) -> None:
@@ -29,7 +32,11 @@ def test_what_is_not_as_expected_says_what_was_found(wrong, words: str) -> None:
 
 def test_null_and_empty_are_not_known() -> None:
     second = list(parse_json(TEXT, "f.json").each("a"))[1]
-    assert second.find("c") is None and second.optional("c") is None and second.optional_whole("d") is None
+    assert (
+        second.find("c") is None
+        and second.optional_number("c") is None
+        and second.optional_integer("d") is None
+    )
 
 
 def test_text_that_is_no_json_names_the_line() -> None:

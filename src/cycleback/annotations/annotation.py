@@ -1,16 +1,17 @@
-"""What people write down about a video: key events (moments) and segments (stretches of time).
+"""The labels of a video: key events (moments) and segments (spans of time).
 
-Tools count in frames or in seconds. A `Moment` keeps whichever it was given, and an `Annotation` turns one
-into the other where the frame rate is known.
+Tools count in frames or in seconds. A `Moment` keeps the unit it was given. An `Annotation` converts between
+the two where the frame rate is known.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Self
 
 from cycleback.errors import DataError
 
-ASSUMED_FRAME_S = 0.04  # how long a key event is shown by tools that know stretches only, if no rate is known
+ASSUMED_FRAME_S = 0.04  # length of a key event in tools that know only spans, where the rate is unknown
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Event:
     """A key event: something that happens at one moment.
 
     Attributes:
-        confidence: in [0, 1] where a program found it; None where a person said so.
+        confidence: in [0, 1] if a program found the event; None if a person labelled it.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of video with a name: from `start` up to, not including, `end`."""
+    """A named span of a video: from `start` up to, not including, `end`."""
 
     name: str
     start: Moment
@@ -50,14 +51,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class Annotation:
-    """All labels of one video, and what the file says of the video itself.
+    """All labels of one video, and what the file says about the video itself.
 
     Attributes:
         video: name of the video.
-        events: key events.
-        segments: stretches of time.
-        file: path or address of the video, where known.
-        fps: frames a second.
+        file: path or URL of the video, if known.
+        fps: frames per second.
         num_frames: length in frames.
         duration: length in seconds.
     """
@@ -70,14 +69,27 @@ class Annotation:
     num_frames: int | None = None
     duration: float | None = None
 
+    @classmethod
+    def of_file(
+        cls,
+        file: str,
+        labels: Iterable[Event | Segment],
+        *,
+        fps: float | None = None,
+        duration: float | None = None,
+    ) -> Self:
+        """Make the annotation of a video file; it is named after the file."""
+        events, segments = split_labels(labels)
+        return cls(video_name(file), events, segments, file=file, fps=fps, duration=duration)
+
     @property
     def labels(self) -> "tuple[Event | Segment, ...]":
-        """Events and segments."""
+        """Events, then segments."""
         return (*self.events, *self.segments)
 
     @property
     def media(self) -> str:
-        """The video as other tools want it named: its file, or else its name."""
+        """The video file for other tools, or its name where the file is unknown."""
         return self.file or self.video
 
     @property
@@ -93,32 +105,46 @@ class Annotation:
         return 1 / self.fps if self.fps else ASSUMED_FRAME_S
 
     def seconds(self, moment: Moment) -> float:
-        """When `moment` is, in seconds."""
+        """Convert a moment to seconds."""
         if moment.seconds is not None:
             return moment.seconds
         return moment.frame / self._rate(f"frame {moment.frame} has no time") if moment.frame else 0.0
 
     def frame(self, moment: Moment) -> int:
-        """The frame shown at `moment`."""
+        """Convert a moment to a frame."""
         if moment.frame is not None:
             return moment.frame
         seconds = moment.seconds or 0.0
-        return round(seconds * self._rate(f"{seconds:g} s is no frame")) if seconds else 0
+        return round(seconds * self._rate(f"{seconds:g} s has no frame")) if seconds else 0
+
+    def spans(self) -> "list[tuple[Event | Segment, float, float]]":
+        """List each label with its start and end in seconds; a key event ends where it starts."""
+        at = [(event, self.seconds(event.at)) for event in self.events]
+        return [(event, start, start) for event, start in at] + [
+            (each, self.seconds(each.start), self.seconds(each.end)) for each in self.segments
+        ]
 
     def _rate(self, problem: str) -> float:
         if not self.fps:
-            raise DataError(f"{self.video}: {problem}, as the frame rate is not known")
+            raise DataError(f"{self.video}: {problem}, because the frame rate is unknown")
         return self.fps
 
 
-def sorted_out(labels: Iterable[Event | Segment]) -> tuple[tuple[Event, ...], tuple[Segment, ...]]:
-    """The events and the segments of a mixed list, as `Annotation` takes them."""
+def make_label(
+    name: str, start: Moment, end: Moment | None, confidence: float | None = None
+) -> Event | Segment:
+    """Make a segment, or a key event where there is no end."""
+    return Event(name, start, confidence) if end is None else Segment(name, start, end, confidence)
+
+
+def split_labels(labels: Iterable[Event | Segment]) -> tuple[tuple[Event, ...], tuple[Segment, ...]]:
+    """Split a mixed list into events and segments."""
     both = list(labels)
     events = tuple(label for label in both if isinstance(label, Event))
     return events, tuple(label for label in both if isinstance(label, Segment))
 
 
 def video_name(file: str) -> str:
-    """The name of a video from its path or address: the last part, without suffix."""
-    path = file.replace("\\", "/").rpartition("?d=")[2].partition("?")[0]  # ?d= as Label Studio writes it
+    """Name a video after its path or URL: the last part, without suffix."""
+    path = file.replace("\\", "/").rpartition("?d=")[2].partition("?")[0]  # Label Studio writes ?d=PATH
     return PurePosixPath(path).stem or file

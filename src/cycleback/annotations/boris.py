@@ -1,89 +1,129 @@
-"""BORIS project (.boris, JSON): observations of media files with point and state events in seconds.
+"""BORIS: the project file (.boris, JSON) and the table of events that it exports (.csv, .tsv).
 
-An event is [time, subject, behaviour, modifier, comment]. Whether a behaviour is a point or a state stands in
-the project's ethogram; the two ends of a state are two events, paired by subject, behaviour and modifier. A
-confidence is kept in the comment. An observation is of the one video in player 1; live ones are left out.
+In a project, an event is [time, subject, behaviour, modifier, comment]. The project's ethogram says whether a
+behaviour is a point or a state. The two ends of a state are two events, paired by subject, behaviour and
+modifier. An observation must be of one video, in player 1; live observations are left out.
+
+A table is aggregated (one row per state, with start and stop) or has one row per end of a state. Both kinds
+are read, with all column names that versions of BORIS have used. The aggregated kind is written.
+
+The confidence of a label is kept in its comment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, sorted_out, video_name
+from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, make_label
 from cycleback.annotations.cursor import Cursor, dump_json, parse_json
-from cycleback.annotations.format import Format
 from cycleback.errors import DataError
+from cycleback.files import csv_text
+from cycleback.tables import parse_table
 
 POINT, STATE = "Point event", "State event"
-SURE = "confidence "  # begins the comment
-Key = tuple[str, str, str]
+CONFIDENCE = "confidence "  # starts the comment
+MEDIA = ("media file name", "media file", "media file path", "source")
+COLUMNS = (
+    "Observation id",
+    "Media file name",
+    "Total length",
+    "FPS",
+    "Subject",
+    "Behavior",
+    "Behavioral category",
+    "Behavior type",
+    "Start (s)",
+    "Stop (s)",
+    "Duration (s)",
+    "Comment start",
+    "Comment stop",
+)
 
 
-def read(text: str, place: str) -> list[Annotation]:
-    """One annotation an observation of a media file."""
+@dataclass(frozen=True)
+class _Mark:
+    """A point event, or one end of a state."""
+
+    key: tuple[str, ...]  # equal for the two ends of a state
+    name: str
+    time: float
+    is_state: bool
+    comment: str
+    place: str
+
+
+def _pair_states(marks: Iterable[_Mark]) -> list[Event | Segment]:
+    """Make a key event of every point, and a segment of the two ends of every state."""
+    labels: list[Event | Segment] = []
+    running: dict[tuple[str, ...], _Mark] = {}
+    for mark in marks:
+        if not mark.is_state:
+            labels.append(
+                make_label(mark.name, Moment(mark.time), None, _confidence(mark.comment, mark.place))
+            )
+        elif start := running.pop(mark.key, None):
+            confidence = _confidence(mark.comment, mark.place)
+            labels.append(Segment(mark.name, Moment(start.time), Moment(mark.time), confidence))
+        else:
+            running[mark.key] = mark
+    for mark in running.values():
+        raise DataError(f"{mark.place}: state {mark.name!r} starts here and has no end")
+    return labels
+
+
+def _confidence(comment: str, place: str) -> float | None:
+    if not comment.startswith(CONFIDENCE):
+        return None
+    return Cursor(comment.removeprefix(CONFIDENCE), place).number()
+
+
+def _comment(label: Event | Segment) -> str:
+    return "" if label.confidence is None else f"{CONFIDENCE}{label.confidence}"
+
+
+def read_project(text: str, place: str) -> list[Annotation]:
+    """Read one annotation per observation of a media file."""
     root = parse_json(text, place)
     kinds = {each.at("code").text(): each.at("type").text() for _, each in root.at("behaviors_conf").items()}
-    found = (_annotation(observation, kinds) for _, observation in root.at("observations").items())
+    found = (_read_observation(observation, kinds) for _, observation in root.at("observations").items())
     return [annotation for annotation in found if annotation is not None]
 
 
-def _annotation(observation: Cursor, kinds: dict[str, str]) -> Annotation | None:
+def _read_observation(observation: Cursor, kinds: dict[str, str]) -> Annotation | None:
     players = observation.find("file")
     if players is None or not isinstance(players.value, dict) or not players.value.get("1"):
         return None
     files = [file.text() for file in players.each("1")]
     if len(files) > 1:
-        raise DataError(
-            f"{players.place}: {len(files)} videos in a row. Give each an observation of its own."
-        )
-    file = files[0]
-    about = observation.find("media_info")
-    fps, length = (about and about.find(key) for key in ("fps", "length"))
-    return Annotation(
-        video_name(file),
-        *sorted_out(_labels(observation, kinds)),
-        file=file,
-        fps=fps.optional(file) if fps else None,
-        duration=length.optional(file) if length else None,
+        raise DataError(f"{players.place}: {len(files)} videos in a row. Give each one its own observation.")
+    info = observation.find("media_info")
+    fps, length = (info and info.find(key) for key in ("fps", "length"))
+    offset = observation.optional_number("time offset") or 0.0
+    return Annotation.of_file(
+        files[0],
+        _pair_states(_read_mark(event, kinds, offset) for event in observation.each("events")),
+        fps=fps.optional_number(files[0]) if fps else None,
+        duration=length.optional_number(files[0]) if length else None,
     )
 
 
-def _labels(observation: Cursor, kinds: dict[str, str]) -> list[Event | Segment]:
-    labels: list[Event | Segment] = []
-    running: dict[Key, tuple[float, Cursor]] = {}
-    offset = observation.optional("time offset") or 0.0
-    rows = [(list(event.each()), event) for event in observation.each("events")]
-    for cells, event in rows:
-        if len(cells) < 3:
-            raise DataError(
-                f"{event.place}: expected [time, subject, behaviour, ...], got {len(cells)} values"
-            )
-        time, name = cells[0].number() - offset, cells[2].text()
-        if name not in kinds:
-            raise DataError(f"{event.place}: behaviour {name!r} is not in the project's ethogram")
-        key = (str(cells[1].value), name, str(cells[3].value) if len(cells) > 3 else "")
-        if not kinds[name].lower().startswith("state"):
-            labels.append(Event(name, Moment(time), _confidence(cells)))
-        elif key in running:
-            start, _ = running.pop(key)
-            labels.append(Segment(name, Moment(start), Moment(time), _confidence(cells)))
-        else:
-            running[key] = (time, event)
-    for (_, name, _), (_, event) in running.items():
-        raise DataError(f"{event.place}: state {name!r} starts here and has no end")
-    return labels
+def _read_mark(event: Cursor, kinds: dict[str, str], offset: float) -> _Mark:
+    cells = list(event.each())
+    if len(cells) < 3:
+        raise DataError(f"{event.place}: expected [time, subject, behaviour, ...], got {len(cells)} values")
+    time, name = cells[0].number() - offset, cells[2].text()
+    if name not in kinds:
+        raise DataError(f"{event.place}: behaviour {name!r} is not in the project's ethogram")
+    subject, modifier, comment = (str(cells[at].value) if len(cells) > at else "" for at in (1, 3, 4))
+    is_state = kinds[name].lower().startswith("state")
+    return _Mark((subject, name, modifier), name, time, is_state, comment, event.place)
 
 
-def _confidence(cells: Sequence[Cursor]) -> float | None:
-    comment = str(cells[4].value) if len(cells) > 4 else ""
-    return Cursor(comment.removeprefix(SURE), cells[4].place).number() if comment.startswith(SURE) else None
-
-
-def write(annotations: Sequence[Annotation]) -> str:
-    """A project with one observation a video, named like it."""
+def write_project(annotations: Sequence[Annotation]) -> str:
+    """Write a project with one observation per video, named after it."""
     points = {event.name: POINT for video in annotations for event in video.events}
     states = {each.name: STATE for video in annotations for each in video.segments}
-    both = points.keys() & states.keys()
-    if both:
+    if both := points.keys() & states.keys():
         raise DataError(
             f"BORIS cannot have {min(both)!r} as a key event and as a segment: rename one of them"
         )
@@ -113,28 +153,24 @@ def _behaviour(name: str, kind: str) -> dict[str, Any]:
 
 
 def _observation(video: Annotation) -> dict[str, Any]:
-    rows = [(video.seconds(event.at), event) for event in video.events]
-    ends: list[tuple[float, Event | Segment]] = [*rows]
-    for each in video.segments:
-        ends += [(video.seconds(each.start), each), (video.seconds(each.end), each)]
-    length = {} if video.length_s is None else {video.media: video.length_s}
+    marks = []
+    for label, start, end in video.spans():
+        times = (start,) if isinstance(label, Event) else (start, end)
+        marks += [[time, "", label.name, "", _comment(label)] for time in times]
     return {
         "file": {"1": [video.media]} | {str(player): [] for player in range(2, 9)},
         "type": "MEDIA",
         "date": "1970-01-01T00:00:00",
         "description": "",
         "time offset": 0.0,
-        "events": [
-            [time, "", label.name, "", _comment(label)]
-            for time, label in sorted(ends, key=lambda end: end[0])
-        ],
+        "events": sorted(marks, key=lambda mark: mark[0]),
         "observation time interval": [0, 0],
         "independent_variables": {},
         "visualize_spectrogram": False,
         "visualize_waveform": False,
         "close_behaviors_between_videos": False,
         "media_info": {
-            "length": length,
+            "length": {} if video.length_s is None else {video.media: video.length_s},
             "fps": {} if video.fps is None else {video.media: video.fps},
             "hasVideo": {video.media: True},
             "hasAudio": {video.media: False},
@@ -143,8 +179,69 @@ def _observation(video: Annotation) -> dict[str, Any]:
     }
 
 
-def _comment(label: Event | Segment) -> str:
-    return "" if label.confidence is None else f"{SURE}{label.confidence}"
+def read_events(text: str, place: str) -> list[Annotation]:
+    """Read one annotation per media file of an exported table."""
+    by_file: dict[str, list[Cursor]] = {}
+    for line, cells in parse_table(text, place, ("behavior",)):
+        row = Cursor(cells, f"{place}, line {line}")
+        by_file.setdefault(_first(row, MEDIA).text(), []).append(row)
+    annotations = []
+    for file, rows in by_file.items():
+        head = rows[0]
+        is_aggregated = "start (s)" in head.value
+        labels = [_read_row(row) for row in rows] if is_aggregated else _pair_states(map(_read_end, rows))
+        length = "total length" if "total length" in head.value else "media duration (s)"
+        duration = head.optional_number(length)
+        annotations.append(
+            Annotation.of_file(file, labels, fps=head.optional_number("fps"), duration=duration)
+        )
+    return annotations
 
 
-FORMAT = Format("boris", (".boris", ".json"), read, write, marks=('"behaviors_conf"',))
+def _read_row(row: Cursor) -> Event | Segment:
+    name, start = row.at("behavior").text(), Moment(row.at("start (s)").number())
+    is_point = row.at("behavior type").text().upper() == "POINT"
+    end = None if is_point else Moment(row.at("stop (s)").number())
+    return make_label(name, start, end, _confidence(_row_comment(row), row.place))
+
+
+def _read_end(row: Cursor) -> _Mark:
+    name, time = row.at("behavior").text(), _first(row, ("time", "time (s)")).number()
+    is_state = _first(row, ("status", "behavior type")).text().upper() != "POINT"
+    return _Mark((row.value.get("subject", ""), name), name, time, is_state, _row_comment(row), row.place)
+
+
+def _row_comment(row: Cursor) -> str:
+    return row.value.get("comment start") or row.value.get("comment") or ""
+
+
+def _first(row: Cursor, columns: Sequence[str]) -> Cursor:
+    """Return the first cell of `columns` that is not empty."""
+    for column in columns:
+        if row.value.get(column):
+            return row.at(column)
+    raise DataError(f"{row.place}: no {columns[0]!r} here, only {','.join(row.value)}")
+
+
+def write_events(annotations: Sequence[Annotation]) -> str:
+    """Write the aggregated table."""
+    rows = []
+    for video in annotations:
+        for label, start, end in video.spans():
+            is_point = isinstance(label, Event)
+            rows.append(
+                {
+                    "Observation id": video.video,
+                    "Media file name": video.media,
+                    "Total length": video.length_s,
+                    "FPS": video.fps,
+                    "Subject": "No focal subject",
+                    "Behavior": label.name,
+                    "Behavior type": "POINT" if is_point else "STATE",
+                    "Start (s)": start,
+                    "Stop (s)": end,
+                    "Duration (s)": "NA" if is_point else end - start,
+                    "Comment start": _comment(label),
+                }
+            )
+    return csv_text(rows, columns=COLUMNS)

@@ -1,27 +1,35 @@
-"""ELAN .eaf: XML with tiers of annotations between time slots of whole milliseconds; one file a video.
+"""ELAN .eaf: XML with tiers of annotations between time slots in whole milliseconds; one file per video.
 
-Written are the tiers "events" and "phases", and under each a tier with the confidence of every annotation.
-ELAN knows stretches only, so a key event is shown for one frame. Read are all tiers: annotations of a tier
-whose name begins with "event" are key events at their start, those of other tiers are segments.
+The tiers "events" and "phases" are written, and below each a tier with the confidence of every annotation.
+ELAN shows only spans, so a key event is written one frame long. All tiers are read: annotations in a tier
+whose name starts with "event" are key events at their start; those in other tiers are segments.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, sorted_out, video_name
-from cycleback.annotations.format import Format
+from cycleback.annotations.annotation import (
+    Annotation,
+    Event,
+    Moment,
+    Segment,
+    make_label,
+    split_labels,
+    video_name,
+)
 from cycleback.errors import DataError
 
-CONFIDENCE = " confidence"  # follows the name of the tier
+CONFIDENCE = " confidence"  # ends the name of a tier of confidences
 SCHEMA = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
-STRETCH, NOTE = "default-lt", "confidence"  # linguistic types: with times of their own, or tied to another
+SPAN, NOTE = "default-lt", "confidence"  # linguistic types: with its own times, or tied to an annotation
 Span = tuple[str, int, int, float | None]  # text, start and end in milliseconds, confidence
 
 
 def read(text: str, place: str) -> list[Annotation]:
-    """The one video of the file; its name is that of the media file, or of the .eaf."""
+    """Read the one video of the file; it is named after the media file, or after the .eaf."""
     try:
         root = ElementTree.fromstring(text.lstrip("\ufeff").encode())
     except ElementTree.ParseError as error:
@@ -36,7 +44,7 @@ def read(text: str, place: str) -> list[Annotation]:
     labels = [label for tier in root.iter("TIER") for label in _tier_labels(tier, slots, notes, place)]
     media = root.find("HEADER/MEDIA_DESCRIPTOR")
     file = None if media is None else media.get("RELATIVE_MEDIA_URL") or media.get("MEDIA_URL")
-    return [Annotation(video_name(file or place), *sorted_out(labels), file=file or None)]
+    return [Annotation(video_name(file or place), *split_labels(labels), file=file or None)]
 
 
 def _tier_labels(
@@ -48,9 +56,9 @@ def _tier_labels(
         name = item.findtext("ANNOTATION_VALUE", "").strip()
         here = f"{place}, tier {tier.get('TIER_ID')}, annotation {key}"
         start, end = (_moment(slots, item.get(f"TIME_SLOT_REF{side}"), here) for side in "12")
-        sure = _confidence(notes.get(key), here)
+        confidence = _confidence(notes.get(key), here)
         if name:
-            yield Event(name, start, sure) if is_event else Segment(name, start, end, sure)
+            yield make_label(name, start, None if is_event else end, confidence)
 
 
 def _moment(slots: dict[str | None, str | None], slot: str | None, place: str) -> Moment:
@@ -68,7 +76,7 @@ def _confidence(text: str | None, place: str) -> float | None:
 
 
 def write(annotations: Sequence[Annotation]) -> str:
-    """One video as ELAN opens it, with the media file beside."""
+    """Write one video; ELAN looks for the media file beside the .eaf."""
     (video,) = annotations
     root = Element(
         "ANNOTATION_DOCUMENT", AUTHOR="", DATE="1970-01-01T00:00:00+00:00", FORMAT="3.0", VERSION="3.0"
@@ -81,88 +89,54 @@ def write(annotations: Sequence[Annotation]) -> str:
     SubElement(
         header, "MEDIA_DESCRIPTOR", MEDIA_URL=url, MIME_TYPE="video/mp4", RELATIVE_MEDIA_URL=video.media
     )
-    order = SubElement(root, "TIME_ORDER")
-    new_id = _numbered()
-    for tier, spans in (("events", _event_spans(video)), ("phases", _segment_spans(video))):
-        _write_tier(root, order, tier, spans, new_id)
+    order, new_id = SubElement(root, "TIME_ORDER"), _count_ids()
+    spans: dict[str, list[Span]] = {"events": [], "phases": []}
+    for label, start_s, end_s in video.spans():
+        is_event, start = isinstance(label, Event), round(1000 * start_s)
+        end = start + max(1, round(1000 * video.frame_s)) if is_event else round(1000 * end_s)
+        spans["events" if is_event else "phases"].append((label.name, start, end, label.confidence))
+    for tier, found in spans.items():
+        _write_tier(root, order, tier, found, new_id)
     _write_types(root)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _event_spans(video: Annotation) -> list[Span]:
-    shown = max(1, round(1000 * video.frame_s))
-    starts = [round(1000 * video.seconds(event.at)) for event in video.events]
-    return [
-        (e.name, start, start + shown, e.confidence) for e, start in zip(video.events, starts, strict=True)
-    ]
-
-
-def _segment_spans(video: Annotation) -> list[Span]:
-    return [
-        (
-            each.name,
-            round(1000 * video.seconds(each.start)),
-            round(1000 * video.seconds(each.end)),
-            each.confidence,
-        )
-        for each in video.segments
-    ]
-
-
 def _write_tier(
     root: Element, order: Element, tier: str, spans: Sequence[Span], new_id: Callable[[str], str]
 ) -> None:
-    stretches = SubElement(root, "TIER", LINGUISTIC_TYPE_REF=STRETCH, TIER_ID=tier)
+    parent = SubElement(root, "TIER", LINGUISTIC_TYPE_REF=SPAN, TIER_ID=tier)
     notes = SubElement(root, "TIER", LINGUISTIC_TYPE_REF=NOTE, PARENT_REF=tier, TIER_ID=tier + CONFIDENCE)
-    for name, start, end, sure in spans:
-        ends = {f"TIME_SLOT_REF{side}": new_id("ts") for side in "12"}
-        for slot, time in zip(ends.values(), (start, end), strict=True):
+    for name, start, end, confidence in spans:
+        slots = {f"TIME_SLOT_REF{side}": new_id("ts") for side in "12"}
+        for slot, time in zip(slots.values(), (start, end), strict=True):
             SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time))
         key = new_id("a")
         item = SubElement(
-            SubElement(stretches, "ANNOTATION"), "ALIGNABLE_ANNOTATION", {"ANNOTATION_ID": key} | ends
+            SubElement(parent, "ANNOTATION"), "ALIGNABLE_ANNOTATION", {"ANNOTATION_ID": key} | slots
         )
         SubElement(item, "ANNOTATION_VALUE").text = name
-        if sure is not None:
-            note = SubElement(
-                SubElement(notes, "ANNOTATION"),
-                "REF_ANNOTATION",
-                ANNOTATION_ID=new_id("a"),
-                ANNOTATION_REF=key,
-            )
-            SubElement(note, "ANNOTATION_VALUE").text = str(sure)
+        if confidence is not None:
+            keys = {"ANNOTATION_ID": new_id("a"), "ANNOTATION_REF": key}
+            note = SubElement(SubElement(notes, "ANNOTATION"), "REF_ANNOTATION", keys)
+            SubElement(note, "ANNOTATION_VALUE").text = str(confidence)
 
 
 def _write_types(root: Element) -> None:
-    SubElement(
-        root, "LINGUISTIC_TYPE", GRAPHIC_REFERENCES="false", LINGUISTIC_TYPE_ID=STRETCH, TIME_ALIGNABLE="true"
-    )
-    SubElement(
-        root,
-        "LINGUISTIC_TYPE",
-        CONSTRAINTS="Symbolic_Association",
-        GRAPHIC_REFERENCES="false",
-        LINGUISTIC_TYPE_ID=NOTE,
-        TIME_ALIGNABLE="false",
-    )
-    SubElement(
-        root,
-        "CONSTRAINT",
-        DESCRIPTION="1-1 association with a parent annotation",
-        STEREOTYPE="Symbolic_Association",
-    )
+    plain = {"GRAPHIC_REFERENCES": "false", "LINGUISTIC_TYPE_ID": SPAN, "TIME_ALIGNABLE": "true"}
+    SubElement(root, "LINGUISTIC_TYPE", plain)
+    tied = {"GRAPHIC_REFERENCES": "false", "LINGUISTIC_TYPE_ID": NOTE, "TIME_ALIGNABLE": "false"}
+    SubElement(root, "LINGUISTIC_TYPE", {"CONSTRAINTS": "Symbolic_Association", **tied})
+    about = "1-1 association with a parent annotation"
+    SubElement(root, "CONSTRAINT", DESCRIPTION=about, STEREOTYPE="Symbolic_Association")
 
 
-def _numbered() -> Callable[[str], str]:
-    """Names such as ts1, a1, ts2, each once."""
-    counts: dict[str, int] = {}
+def _count_ids() -> Callable[[str], str]:
+    """Return a function that makes ids such as ts1, a1, ts2."""
+    counts: Counter[str] = Counter()
 
     def new_id(prefix: str) -> str:
-        counts[prefix] = counts.get(prefix, 0) + 1
+        counts[prefix] += 1
         return f"{prefix}{counts[prefix]}"
 
     return new_id
-
-
-FORMAT = Format("elan", (".eaf",), read, write, one_video=True)

@@ -1,27 +1,43 @@
-"""The CSV table of labels: one row per event or segment. A dataset reads the same file as its labels.csv.
+"""Label formats of plain lines: the CSV table of a dataset, and one label per frame.
+
+The table has one row per event or segment. A dataset reads the same file as its labels.csv:
 
     video,event,frame            or any of these columns:
     video,event,frame,seconds,end_frame,end_seconds,confidence
 
 `event` is the name. `frame` (counted from 0) and `seconds` say when; one of them is enough. A row with an end
 is a segment. An empty cell means unknown.
+
+The format "frames" comes from action segmentation datasets: one line per frame, one file per video. Frames
+without a label say "background". It cannot hold key events: if a video has events and no segments, each event
+opens a segment that lasts until the next event.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import groupby, pairwise
 
-from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, sorted_out
+from cycleback.annotations.annotation import (
+    Annotation,
+    Event,
+    Moment,
+    Segment,
+    make_label,
+    split_labels,
+    video_name,
+)
 from cycleback.annotations.cursor import Cursor
-from cycleback.annotations.format import Format
 from cycleback.errors import DataError
-from cycleback.tables import format_table, parse_table
+from cycleback.files import csv_text
+from cycleback.tables import parse_table
 
 COLUMNS = ("video", "event", "frame", "seconds", "end_frame", "end_seconds", "confidence")
+BACKGROUND = "background"
 
 
 def read_rows(text: str, place: str) -> list[Cursor]:
     """Read the rows of a label table; each has a video, an event, and a frame or seconds.
 
-    Numbers are not checked here, so that columns nobody uses may hold anything.
+    Numbers are not checked here, so unused columns may hold anything.
     """
     rows = [Cursor(row, f"{place}, line {line}") for line, row in parse_table(text, place, COLUMNS[:2])]
     for row in rows:
@@ -35,52 +51,73 @@ def read_rows(text: str, place: str) -> list[Cursor]:
     return rows
 
 
-def read(text: str, place: str) -> list[Annotation]:
+def read_csv(text: str, place: str) -> list[Annotation]:
     """Read one annotation per video, in order of appearance."""
     labels: dict[str, list[Event | Segment]] = {}
     for row in read_rows(text, place):
-        labels.setdefault(row.value["video"], []).append(_label(row))
-    return [Annotation(video, *sorted_out(found)) for video, found in labels.items()]
+        start, end = _moment(row, "frame", "seconds"), _moment(row, "end_frame", "end_seconds")
+        assert start is not None  # read_rows has checked it
+        label = make_label(row.value["event"], start, end, row.optional_number("confidence"))
+        labels.setdefault(row.value["video"], []).append(label)
+    return [Annotation(video, *split_labels(found)) for video, found in labels.items()]
 
 
-def _label(row: Cursor) -> Event | Segment:
-    name, confidence = row.value["event"], row.optional("confidence")
-    start = Moment(row.optional("seconds"), row.optional_whole("frame"))
-    end_s, end_frame = row.optional("end_seconds"), row.optional_whole("end_frame")
-    if end_s is None and end_frame is None:
-        return Event(name, start, confidence)
-    return Segment(name, start, Moment(end_s, end_frame), confidence)
+def _moment(row: Cursor, frame: str, seconds: str) -> Moment | None:
+    number, time = row.optional_integer(frame), row.optional_number(seconds)
+    return None if number is None and time is None else Moment(time, number)
 
 
-def write(annotations: Sequence[Annotation]) -> str:
-    """Write rows in order of time within each video; empty columns are left out."""
-    videos = [[_row(each.video, label) for label in each.labels] for each in annotations]
-    rows = [row for video in videos for row in sorted(video, key=_when)]
-    used = [column for column in COLUMNS if column in COLUMNS[:2] or any(row[column] != "" for row in rows)]
-    return format_table(used, [[row[column] for column in used] for row in rows])
+def write_csv(annotations: Sequence[Annotation]) -> str:
+    """Write rows in order of time within each video; columns without any value are left out."""
+    rows = []
+    for video in annotations:
+        cells = [_cells(video.video, label) for label in video.labels]
+        rows += sorted(cells, key=lambda row: row.get("seconds", row.get("frame", 0)))
+    used = {key for row in rows for key in row} | set(COLUMNS[:2])
+    return csv_text(rows, columns=[column for column in COLUMNS if column in used])
 
 
-def _row(video: str, label: Event | Segment) -> dict[str, object]:
-    start = label.at if isinstance(label, Event) else label.start
-    end = None if isinstance(label, Event) else label.end
-    return {
+def _cells(video: str, label: Event | Segment) -> dict[str, str | float]:
+    """Return the cells of a row that have a value."""
+    start, end = (label.at, None) if isinstance(label, Event) else (label.start, label.end)
+    values = {
         "video": video,
         "event": label.name,
-        "frame": _cell(start.frame),
-        "seconds": _cell(start.seconds),
-        "end_frame": _cell(end.frame if end else None),
-        "end_seconds": _cell(end.seconds if end else None),
-        "confidence": _cell(label.confidence),
+        "frame": start.frame,
+        "seconds": start.seconds,
+        "end_frame": end.frame if end else None,
+        "end_seconds": end.seconds if end else None,
+        "confidence": label.confidence,
     }
+    return {column: value for column, value in values.items() if value is not None}
 
 
-def _cell(value: float | None) -> float | str:
-    return "" if value is None else value
+def read_frames(text: str, place: str) -> list[Annotation]:
+    """Read runs of equal lines as segments; the video is named after the file."""
+    lines = [line.strip() for line in text.removeprefix("\ufeff").rstrip().splitlines()]
+    if "" in lines or not lines:
+        raise DataError(f"{place}, line {lines.index('') + 1 if lines else 1}: empty, expected a label")
+    segments, start = [], 0
+    for name, run in groupby(lines):
+        end = start + len(list(run))
+        if name != BACKGROUND:
+            segments.append(Segment(name, Moment(frame=start), Moment(frame=end)))
+        start = end
+    return [Annotation(video_name(place), segments=tuple(segments), num_frames=len(lines))]
 
 
-def _when(row: Mapping[str, object]) -> float:
-    time = row["frame"] if row["seconds"] == "" else row["seconds"]
-    return float(str(time))
-
-
-FORMAT = Format("csv", (".csv", ".tsv"), read, write)
+def write_frames(annotations: Sequence[Annotation]) -> str:
+    """Write the label of each frame of one video; where segments overlap, the later one counts."""
+    (video,) = annotations
+    if video.num_frames is None:
+        raise DataError(f"{video.video}: one label per frame needs the number of frames, which is unknown")
+    segments = [(each.name, video.frame(each.start), video.frame(each.end)) for each in video.segments]
+    if not segments:
+        events = sorted(video.events, key=lambda event: video.frame(event.at))
+        edges = [*(video.frame(event.at) for event in events), video.num_frames]
+        names = [event.name for event in events]
+        segments = [(name, *edge) for name, edge in zip(names, pairwise(edges), strict=True)]
+    lines = [BACKGROUND] * video.num_frames
+    for name, start, end in segments:
+        lines[start:end] = [name] * len(lines[start:end])
+    return "\n".join(lines) + "\n"

@@ -48,12 +48,13 @@ def labels(
     Example: cycleback transfer labels first.csv golf/ --run runs/golf --format elan -o golf-labels
     """
     from cycleback.annotations import read_annotations, write_annotations
-    from cycleback.annotations.registry import format_named
+    from cycleback.annotations.formats import find_format
     from cycleback.applications import match_labels, transfer_labels
     from cycleback.files import check_output
 
     check_choice("alignment method", method, METHODS)
-    chosen = format_named(to_format or _guess_format(output))
+    to_format = to_format or _guess_format(output)
+    chosen = find_format(to_format)
     ending = "" if chosen.one_video else chosen.suffixes[0]
     output = output or Path(f"{given.stem}-all{ending}")
     check_output(output, overwrite=overwrite)
@@ -61,11 +62,11 @@ def labels(
     found = embedded(videos, run=run, embeddings=embeddings)
     events, segments = match_labels(known, found)
     result = transfer_labels(found, events, segments=segments, method=method)  # type: ignore[arg-type]
-    path = write_annotations(output, list(result.videos.values()), format=chosen.name, overwrite=overwrite)
+    path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
     if as_json:
         next_videos = list(result.label_next[:MAX_NEXT])
         print_json(
-            {"labels": str(path), "format": chosen.name, **result.to_json(), "label_next": next_videos}
+            {"labels": str(path), "format": to_format, **result.to_json(), "label_next": next_videos}
         )
         return
     _print_labels(result)
@@ -77,7 +78,7 @@ def _guess_format(output: Path | None) -> str:
     from cycleback.annotations import FORMATS
 
     suffix = "" if output is None else output.suffix.lower()
-    return next((each.name for each in FORMATS.values() if suffix in each.suffixes), "csv")
+    return next((name for name, each in FORMATS.items() if suffix in each.suffixes), "csv")
 
 
 def _print_labels(result: "TransferredLabels") -> None:

@@ -17,7 +17,8 @@ from cycleback.annotations.cursor import Cursor
 from cycleback.annotations.text_formats import read_rows
 from cycleback.data.records import Label, NameIndex, Unit, VideoRecord
 from cycleback.errors import DataError
-from cycleback.tables import read_text, write_csv
+from cycleback.files import csv_text, write_text
+from cycleback.tables import read_text
 
 LABELS_FILE = "labels.csv"
 
@@ -29,7 +30,7 @@ def read_labels(path: Path | str) -> tuple[Label, ...]:
 
 def _make_label(row: Cursor) -> Label:
     unit: Unit = "frame" if row.value.get("frame") else "seconds"
-    value = row.at("frame").whole() if unit == "frame" else row.at("seconds").number()
+    value = row.at("frame").integer() if unit == "frame" else row.at("seconds").number()
     return Label(row.value["video"], row.value["event"], float(value), unit, row.place)
 
 
@@ -41,11 +42,12 @@ def write_labels(
     overwrite: bool = False,
 ) -> Path:
     """Write `events` (video → event → frame or second) as a labels file."""
-    rows: list[tuple[str, str, int | float]] = []
-    for video, times in events.items():
-        for event, value in sorted(times.items(), key=lambda item: item[1]):
-            rows.append((video, event, int(value) if unit == "frame" else float(value)))
-    return write_csv(path, ("video", "event", unit), rows, overwrite=overwrite)
+    rows = [
+        {"video": video, "event": event, unit: int(value) if unit == "frame" else float(value)}
+        for video, times in events.items()
+        for event, value in sorted(times.items(), key=lambda item: item[1])
+    ]
+    return write_text(path, csv_text(rows, columns=("video", "event", unit)), overwrite=overwrite)
 
 
 def name_labels(labels: Iterable[Label], index: NameIndex) -> tuple[Label, ...]:

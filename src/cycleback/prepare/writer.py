@@ -10,8 +10,7 @@ from pathlib import Path, PurePosixPath
 from cycleback.data.folder import PEOPLE_FILE, SPLITS_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
 from cycleback.errors import DataError, OutputExistsError
-from cycleback.files import atomic_folder
-from cycleback.tables import write_csv
+from cycleback.files import atomic_folder, write_table
 
 
 class DatasetWriter:
@@ -75,11 +74,15 @@ class DatasetWriter:
 
     def write_tables(self) -> None:
         """Write splits.csv, labels.csv if there are labels, and people.csv if people are known."""
-        write_csv(self.folder / SPLITS_FILE, ("video", "split"), self._splits.items())
+        self._write(SPLITS_FILE, "split", self._splits)
         if self.labelled:
             write_labels(self.folder / LABELS_FILE, self._events)
         if self._people:
-            write_csv(self.folder / PEOPLE_FILE, ("video", "person"), self._people.items())
+            self._write(PEOPLE_FILE, "person", self._people)
+
+    def _write(self, file: str, column: str, values: Mapping[str, str]) -> None:
+        rows = [{"video": video, column: value} for video, value in values.items()]
+        write_table(self.folder / file, rows, columns=("video", column))
 
 
 @contextmanager

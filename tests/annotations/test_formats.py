@@ -110,17 +110,19 @@ def test_any_value_of_a_file_may_be_junk(name: str, junk: object, drawn: Draw) -
             assert str(error).startswith("bad.json") and "\n" not in str(error)
 
 
-def test_an_unknown_format_lists_the_known() -> None:
-    with pytest.raises(DataError, match=r"no label format 'elna': expected one of csv, json, elan"):
+def test_an_unknown_format_names_the_closest() -> None:
+    with pytest.raises(DataError, match=r"no label format 'elna'\. Did you mean 'elan'"):
         write_annotations("x", [], format="elna")
 
 
 def test_a_file_that_says_nothing_of_its_format_asks_for_it(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(DataError, match=r"x\.json: cannot tell its label format\. Name it with --from: json"):
+    with pytest.raises(
+        DataError, match=r"x\.json: cannot detect its label format\. Name it with --from: json"
+    ):
         read_annotations(tmp_path / "x.json")
     (tmp_path / "x.doc").write_text("a")
-    with pytest.raises(DataError, match=r"x\.doc: cannot tell its label format"):
+    with pytest.raises(DataError, match=r"x\.doc: cannot detect its label format"):
         read_annotations(tmp_path / "x.doc")
 
 
@@ -140,7 +142,7 @@ def test_missing_binary_and_empty_files_are_named(tmp_path: Path) -> None:
 
 def test_frames_become_seconds_only_with_a_frame_rate(tmp_path: Path) -> None:
     video = Annotation("a", (Event("top", Moment(frame=50)),))
-    with pytest.raises(DataError, match=r"a: frame 50 has no time, as the frame rate is not known"):
+    with pytest.raises(DataError, match=r"a: frame 50 has no time, because the frame rate is unknown"):
         write_annotations(tmp_path / "x.json", [video], format="activitynet")
     path = write_annotations(tmp_path / "x.json", [replace(video, fps=25)], format="activitynet")
     assert read_annotations(path)[0].events[0].at == Moment(2.0)

@@ -1,0 +1,125 @@
+"""All label formats by name: detect the format of a file, read it and write it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
+from cycleback.annotations.annotation import Annotation
+from cycleback.errors import DataError, OutputExistsError, did_you_mean, one_of
+from cycleback.files import check_output, write_text
+from cycleback.tables import read_text
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format for annotations.
+
+    Attributes:
+        suffixes: file name endings; new files get the first.
+        read: takes the text of a file and its path, for error messages.
+        write: returns the text of a file.
+        marks: any of these words in a file tells this format from others with the same suffix.
+        one_video: whether a file holds one video, so that several videos make a folder of files.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[str, str], list[Annotation]]
+    write: Callable[[Sequence[Annotation]], str]
+    marks: tuple[str, ...] = ()
+    one_video: bool = False
+
+
+FORMATS: dict[str, Format] = {  # a file has the first format whose marks it contains
+    "csv": Format((".csv", ".tsv"), text_formats.read_csv, text_formats.write_csv),
+    "json": Format(
+        (".json",), json_formats.read_json, json_formats.write_json, marks=(f'"{json_formats.FORMAT_NAME}"',)
+    ),
+    "elan": Format((".eaf",), elan.read, elan.write, one_video=True),
+    "label-studio": Format(
+        (".json",), label_studio.read, label_studio.write, marks=(f'"{label_studio.KIND}"',)
+    ),
+    "via": Format((".json",), via.read, via.write, marks=('"vid_list"',)),
+    "boris": Format(
+        (".boris", ".json"), boris.read_project, boris.write_project, marks=('"behaviors_conf"',)
+    ),
+    "boris-events": Format(
+        (".csv", ".tsv"),
+        boris.read_events,
+        boris.write_events,
+        marks=("Behavior type", "Behavioral category"),
+    ),
+    "labelu": Format(
+        (".json", ".jsonl"), json_formats.read_labelu, json_formats.write_labelu, marks=json_formats.TOOLS
+    ),
+    "activitynet": Format(
+        (".json",),
+        json_formats.read_activitynet,
+        json_formats.write_activitynet,
+        marks=('"database"', '"segment"'),
+    ),
+    "frames": Format((".txt",), text_formats.read_frames, text_formats.write_frames, one_video=True),
+}
+
+
+def read_annotations(path: Path | str, *, format: str | None = None) -> list[Annotation]:
+    """Read the annotations of a file, or of all files of a folder with one file per video.
+
+    Args:
+        path: the file or folder.
+        format: a name in `FORMATS`; by default it is detected from the suffix and the content.
+    """
+    path = Path(path)
+    files = [path]
+    if path.is_dir():
+        known = {suffix for each in FORMATS.values() if each.one_video for suffix in each.suffixes}
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in known)
+        if not files:
+            raise DataError(f"{path}: no label files in this folder, expected {one_of(sorted(known))}")
+    annotations = []
+    for file in files:
+        text = read_text(file)
+        annotations += find_format(format or detect_format(file, text)).read(text, str(file))
+    if not any(each.labels for each in annotations):
+        raise DataError(f"{path}: no events and no segments in it")
+    return annotations
+
+
+def find_format(name: str) -> Format:
+    """Return the format of this name."""
+    if name not in FORMATS:
+        raise DataError(f"no label format {name!r}. {did_you_mean(name, FORMATS)}")
+    return FORMATS[name]
+
+
+def detect_format(path: Path, text: str) -> str:
+    """Name the format of a file by its suffix and the marks in its text."""
+    fitting = {name: each for name, each in FORMATS.items() if path.suffix.lower() in each.suffixes}
+    for name, each in fitting.items():
+        if any(mark in text for mark in each.marks):
+            return name
+    unmarked = [name for name, each in fitting.items() if not each.marks or len(fitting) == 1]
+    if not unmarked:
+        names = ", ".join(fitting or FORMATS)
+        raise DataError(f"{path}: cannot detect its label format. Name it with --from: {names}.")
+    return unmarked[0]
+
+
+def write_annotations(
+    path: Path | str, annotations: Sequence[Annotation], *, format: str = "csv", overwrite: bool = False
+) -> Path:
+    """Write annotations to one file, or to a folder if the format holds one video per file.
+
+    A single video is written to one file in every format if `path` has the suffix of the format.
+    """
+    path, chosen = Path(path), find_format(format)
+    if not chosen.one_video or (len(annotations) == 1 and path.suffix in chosen.suffixes):
+        return write_text(path, chosen.write(annotations), overwrite=overwrite)
+    if path.is_file():
+        raise OutputExistsError(f"{path} is a file, but {format} needs a folder: it has one file per video")
+    texts = {path / f"{each.video}{chosen.suffixes[0]}": chosen.write([each]) for each in annotations}
+    for file in texts:
+        check_output(file, overwrite=overwrite)
+    for file, text in texts.items():
+        write_text(file, text, overwrite=overwrite)
+    return path
