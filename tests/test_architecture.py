@@ -28,12 +28,12 @@ ALLOWED: dict[str, set[str]] = {
     "prepare": {"data", "video"},
     "embeddings": {"models", "data", "alignment"},
     "evaluation": {"embeddings", "data", "alignment"},
-    "search": {"embeddings", "models", "data", "alignment", "video"},
     "training": {"embeddings", "models", "data", "losses", "alignment"},
     "applications": {"embeddings", "data", "alignment", "annotations", "video"},
     "recipe": {"training", "embeddings", "models", "data", "losses", "config"},
 }
 ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "applications", "evaluation", "video"}
+ALLOWED["search"] = {"runs", "embeddings", "models", "data", "video"}
 ALLOWED["comparison"] = {*ALLOWED["runs"], "runs", "synth", "alignment"}
 ALLOWED["cli"] = set(ALLOWED)
 ARRAYS_ONLY = {"losses": {"torch", "math"}, "alignment": {"numpy", "numba"}}

@@ -66,7 +66,7 @@ def test_an_image_stands_for_its_past_too(command, made: Path, rendered: Path, t
     frame = read_frames(rendered / "pouring_002.mp4", [0])[0]
     Image.fromarray(frame).save(tmp_path / "first.png")
     found = json.loads(command("search", "query", made, tmp_path / "first.png", "-k", 1, "--json").out)
-    assert found["notes"] == ["an image has no past: it stands for all context frames"]
+    assert found["notes"] == ["an image has no past: it is used for all context frames"]
     assert found["hits"][0]["similarity"] > 0.5
 
 
@@ -131,7 +131,7 @@ def test_a_run_that_has_moved_is_asked_for(command, index: Path, rendered: Path,
     (index / "manifest.json").write_text(json.dumps(manifest | {"run": "/gone"}))
     words = ("search", "query", index, f"{rendered / 'pouring_004.mp4'}#3")
     assert (
-        command(*words).err == "error: the run folder /gone is not there. Say where it is now with --run.\n"
+        command(*words).err == "error: the run folder /gone does not exist. Give its new path with --run.\n"
     )
     assert command(*words, "--run", run_folder).code == 0
 
@@ -141,7 +141,7 @@ def test_a_run_that_has_moved_is_asked_for(command, index: Path, rendered: Path,
     [
         ("pouring_000#9999", "pouring_000 has no frame 9999"),
         ("pouring_000@999", "pouring_000 has no frame at 999 s"),
-        ("pouring_000", "which moment of pouring_000? Say pouring_000@2.5"),
+        ("pouring_000", "which moment of pouring_000? Write pouring_000@2.5"),
         ("nothing.mp4@1", "'nothing.mp4' is neither a video in"),
         ("nothing.png", "'nothing.png' is neither a video in"),
         ("{broken}", "cannot read the image"),
@@ -171,7 +171,8 @@ def test_places_that_hold_no_index_are_one_line(command, tmp_path: Path) -> None
 def test_wrong_words_are_one_line(command, made: Path, rendered: Path) -> None:
     words = ("search", "query", made, "pouring_000#3")
     assert "no search backend 'x'" in command(*words, "--backend", "x").err
+    assert "the faiss backend was removed" in command(*words, "--backend", "faiss").err
     assert "got 0.9 0.1" in command(*words, "--between", 0.9, 0.1).err
     assert "no video of action 'golf'" in command(*words, "--action", "golf").err
-    needs = command("search", "query", rendered, "pouring_000#3", "--backend", "faiss")
-    assert "the faiss backend needs a search index" in needs.err
+    needs = command("search", "query", rendered, "pouring_000#3", "--backend", "lancedb")
+    assert "the lancedb backend needs a search index" in needs.err

@@ -1,4 +1,4 @@
-"""`cycleback search`: find a moment everywhere."""
+"""`cycleback search`: find a moment in many videos."""
 
 import dataclasses
 from pathlib import Path
@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cycleback.cli.checks import check_choice, one_line_errors
+from cycleback.cli.bars import counter, progress_bars
+from cycleback.cli.checks import one_line_errors
+from cycleback.cli.inputs import embedded, given_videos
 from cycleback.cli.options import Embeddings, Json, Overwrite, Videos
 from cycleback.cli.output import console, print_json, print_next
-from cycleback.cli.search_inputs import make_query, open_corpus, videos_to_add
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
     from cycleback.search import Hit, Query
 
 search = typer.Typer(name="search", help="Find a moment in all videos.", no_args_is_help=True)
-Index = Annotated[Path, typer.Argument(help="Search index: a folder, made by the first add.")]
+Index = Annotated[Path, typer.Argument(help="Search index: a folder, created by the first add.")]
 
 
 @search.command()
@@ -28,37 +29,42 @@ def add(
         typer.Option(help="Run folder, a model's name, or 'pretrained' (default: that of the index)."),
     ] = None,
     embeddings: Embeddings = None,
-    prefix: Annotated[str, typer.Option(help="Put before each name, to tell folders apart.")] = "",
+    prefix: Annotated[str, typer.Option(help="Put this before each name, to tell folders apart.")] = "",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace other videos of the same name.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Add videos to a search index, made where there is none; what it holds is not embedded again.
+    """Add videos to a search index; videos that it already holds are not embedded again.
 
     Example: cycleback search add golf.index golf/ --run runs/golf
     """
     from cycleback.files import check_output
-    from cycleback.search import Changes, SearchIndex, add_videos, is_index
+    from cycleback.search import SearchIndex, add_videos, index_videos
 
     check_output(index, overwrite=True)
-    known = SearchIndex.load(index) if is_index(index) else None
-    run = run or (known.manifest.run if known else None) or (None if embeddings else "pretrained")
-    found, unchanged = videos_to_add(
-        index, known, videos, run=run, embeddings=embeddings, prefix=prefix, replace=replace
-    )
-    changes = Changes() if found is None else add_videos(index, found, run=run, replace_others=replace)
-    changes = dataclasses.replace(changes, unchanged=[*unchanged, *changes.unchanged])
+    if embeddings is not None:
+        changes = add_videos(index, embedded(videos, embeddings=embeddings), run=run, replace_others=replace)
+    else:
+        given = given_videos(videos)
+        with progress_bars() as bars:
+            changes = index_videos(
+                index,
+                given,
+                run=run,
+                prefix=prefix,
+                replace_others=replace,
+                progress=counter(bars, "embedding"),
+            )
     corpus = SearchIndex.load(index).corpus
     if as_json:
-        numbers = {"videos": len(corpus.videos), "frames": corpus.num_frames}
-        print_json({"index": str(index), **numbers, **dataclasses.asdict(changes)})
+        counts = {"videos": len(corpus.videos), "frames": corpus.num_frames}
+        print_json({"index": str(index), **counts, **dataclasses.asdict(changes)})
         return
     did = ", ".join(f"{len(names)} {word}" for word, names in dataclasses.asdict(changes).items() if names)
-    first = corpus.videos[0].name
     print_next(
         f"{did}; {len(corpus.videos)} videos, {corpus.num_frames} frames: {index}",
-        f"cycleback search query {index} {first}@{corpus.times(0)[-1] / 2:.1f}",
+        f"cycleback search query {index} {corpus.videos[0].name}@{corpus.times(0)[-1] / 2:.1f}",
     )
 
 
@@ -66,40 +72,54 @@ def add(
 def query(
     where: Annotated[Path, typer.Argument(help="Search index, embedding set, or folder of videos.")],
     moment: Annotated[str, typer.Argument(help="VIDEO@SECONDS, VIDEO#FRAME, or an image file.")],
-    k: Annotated[int, typer.Option("-k", help="Most hits.", min=1)] = 8,
-    per_video: Annotated[int, typer.Option(help="Most hits in one video.", min=1)] = 1,
-    apart: Annotated[float, typer.Option(help="Least seconds between hits in one video.", min=0)] = 1.0,
-    action: Annotated[str | None, typer.Option(help="Only videos of this action.")] = None,
-    names: Annotated[str, typer.Option(help="Only videos whose name fits, such as 'monday/*'.")] = "*",
+    k: Annotated[int, typer.Option("-k", help="Maximum number of hits.", min=1)] = 8,
+    per_video: Annotated[int, typer.Option(help="Maximum number of hits in one video.", min=1)] = 1,
+    apart: Annotated[float, typer.Option(help="Minimum seconds between hits in one video.", min=0)] = 1.0,
+    action: Annotated[str | None, typer.Option(help="Search only videos of this action.")] = None,
+    names: Annotated[str, typer.Option(help="Search only videos with such names: 'monday/*'.")] = "*",
     between: Annotated[
-        tuple[float, float], typer.Option(help="Only this part of each video, from 0 to 1.")
+        tuple[float, float], typer.Option(help="Search only this part of each video, from 0 to 1.")
     ] = (0.0, 1.0),
     own_video: Annotated[bool, typer.Option("--own-video", help="Search the query's own video too.")] = False,
-    backend: Annotated[str, typer.Option(help="exact, faiss or lancedb.")] = "exact",
+    backend: Annotated[str, typer.Option(help="exact, or lancedb for very many frames.")] = "exact",
     run: Annotated[str | None, typer.Option(help="Run folder or model (default: that of the index).")] = None,
-    sheet: Annotated[Path | None, typer.Option(help="Contact sheet to write: .png or .jpg.")] = None,
-    clips: Annotated[Path | None, typer.Option(help="Folder for a clip around each hit.")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet: .png or .jpg.")] = None,
+    clips: Annotated[Path | None, typer.Option(help="Write a clip around each hit to this folder.")] = None,
     seconds: Annotated[float, typer.Option(help="Length of a clip.", min=0.05)] = 2.0,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find the frames nearest to a moment, one a video, nearest first.
+    """Find the frames nearest to a moment, one per video, nearest first.
 
     Example: cycleback search query golf.index swing.mp4@1.9 --sheet top.png --clips top/
     """
     from cycleback.files import check_output
-    from cycleback.search import BACKENDS, Filter, find, open_backend, write_clips, write_sheet
-    from cycleback.search.sheet import SHEET_SUFFIXES
+    from cycleback.search import (
+        Filter,
+        SearchIndex,
+        find,
+        is_index,
+        make_query,
+        open_backend,
+        open_corpus,
+        write_clips,
+        write_sheet,
+    )
+    from cycleback.search.backend import check_backend
+    from cycleback.search.outputs import SHEET_SUFFIXES
 
-    check_choice("search backend", backend, BACKENDS)
+    check_backend(backend)
     if sheet is not None:
         check_output(sheet, overwrite=overwrite, suffixes=SHEET_SUFFIXES)
     if clips is not None:
         check_output(clips, overwrite=True)
-    corpus, index = open_corpus(where, run)
-    if backend != "exact" and index is None:
+    if backend != "exact" and not is_index(where):
         raise UserError(f"the {backend} backend needs a search index. Make one: cycleback search add")
-    asked, notes = make_query(corpus, moment, run=run or (index.manifest.run if index else None), where=where)
+    with progress_bars() as bars:
+        progress = counter(bars, "embedding")
+        corpus = open_corpus(where, run=run, progress=progress)
+        asked = make_query(corpus, moment, run=run, progress=progress)
+    files: dict[str, Any] = {}
     with one_line_errors():
         hits = find(
             corpus,
@@ -109,18 +129,18 @@ def query(
             apart=apart,
             where=Filter(action=action, names=names, between=between),
             own_video=own_video,
-            backend=open_backend(backend, index) if index is not None else None,
+            backend=None if backend == "exact" else open_backend(backend, SearchIndex.load(where)),
         )
-        files: dict[str, Any] = {}
         if sheet is not None:
             files["sheet"] = str(write_sheet(sheet, asked, hits, overwrite=overwrite))
         if clips is not None:
             written = write_clips(clips, hits, seconds=seconds, overwrite=overwrite)
             files["clips"] = [str(path) for path in written]
+    notes = [asked.note] if asked.note else []
     if len(hits) < k:
         notes.append(f"asked for {k} hits, there are {len(hits)} (--per-video and --own-video give more)")
     if as_json:
-        print_json({"query": _described(asked, moment), "hits": _rows(hits), "notes": notes, **files})
+        print_json({"query": _describe(asked, moment), "hits": _rows(hits), "notes": notes, **files})
         return
     _print_hits(hits, notes)
     places = ", ".join(f"{kind} in {place}" for kind, place in (("sheet", sheet), ("clips", clips)) if place)
@@ -134,7 +154,7 @@ def remove(
     names: Annotated[list[str], typer.Argument(help="Names of videos, as `search info` lists them.")],
     as_json: Json = False,
 ) -> None:
-    """Take videos out of a search index; the video files stay.
+    """Remove videos from a search index; the video files stay.
 
     Example: cycleback search remove golf.index swing_07
     """
@@ -149,19 +169,19 @@ def remove(
 
 @search.command()
 def info(index: Index, as_json: Json = False) -> None:
-    """List what a search index holds, and which run made it.
+    """List the videos of a search index, and the run that embedded them.
 
     Example: cycleback search info golf.index
     """
     from cycleback.search import SearchIndex
 
-    manifest = SearchIndex.load(index).manifest
-    corpus = SearchIndex.load(index).corpus if manifest.videos else None
-    frames = corpus.num_frames if corpus else 0
+    opened = SearchIndex.load(index)
+    manifest = opened.manifest
+    corpus = opened.corpus if manifest.videos else None
     facts = {
         "index": str(index),
         "videos": len(manifest.videos),
-        "frames": frames,
+        "frames": corpus.num_frames if corpus else 0,
         "embedding_size": manifest.size,
         "encoder": manifest.encoder,
         "run": manifest.run,
@@ -176,7 +196,7 @@ def info(index: Index, as_json: Json = False) -> None:
         print(f"  {video.name}  {video.length} frames")
 
 
-def _described(asked: "Query", text: str) -> dict[str, Any]:
+def _describe(asked: "Query", text: str) -> dict[str, Any]:
     path = None if asked.path is None else str(asked.path)
     return {"text": text, "video": asked.video, "frame": asked.frame, "seconds": asked.seconds, "path": path}
 
@@ -193,8 +213,8 @@ def _print_hits(hits: "list[Hit]", notes: list[str]) -> None:
     for column in ("seconds", "frame", "distance", "similarity"):
         table.add_column(column, justify="right")
     for place, hit in enumerate(hits, start=1):
-        numbers = (f"{hit.seconds:.2f}", str(hit.frame), f"{hit.distance:.3f}", f"{hit.similarity:.2f}")
-        table.add_row(str(place), hit.video, *numbers)
+        values = (f"{hit.seconds:.2f}", str(hit.frame), f"{hit.distance:.3f}", f"{hit.similarity:.2f}")
+        table.add_row(str(place), hit.video, *values)
     console().print(table)
     for note in notes:
         print(f"note: {note}")

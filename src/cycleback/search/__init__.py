@@ -1,19 +1,17 @@
 """Find a moment everywhere: the frames of many videos nearest to a frame, an image or a vector.
 
-index = SearchIndex.load("golf.index")              # made by add_videos, or: cycleback search add
-query = frame_query(index.corpus, "swing_07", seconds=1.9)
-for hit in find(index.corpus, query, k=8): ...
+index_videos("golf.index", "golf/", run="runs/golf")       # once; embeds only new videos
+corpus = open_corpus("golf.index")                         # or an embedding set, or a folder of videos
+for hit in find(corpus, make_query(corpus, "swing.mp4@1.9"), k=8): ...
 """
 
-from cycleback.search.backends import BACKENDS, open_backend
-from cycleback.search.clips import write_clips
+from cycleback.search.backend import BACKENDS, open_backend
 from cycleback.search.corpus import Corpus
-from cycleback.search.filters import Filter
-from cycleback.search.grow import Changes, add_videos, new_records, remove_videos
-from cycleback.search.hits import Backend, Hit, find
-from cycleback.search.index import SearchIndex, is_index
-from cycleback.search.query import Moment, Query, find_video, frame_query, parse_moment, vector_query
-from cycleback.search.sheet import contact_sheet, write_sheet
+from cycleback.search.hits import Backend, Filter, Hit, find
+from cycleback.search.index import Changes, SearchIndex, add_videos, is_index, remove_videos
+from cycleback.search.inputs import index_videos, make_query, open_corpus
+from cycleback.search.outputs import draw_sheet, write_clips, write_sheet
+from cycleback.search.query import Query, make_frame_query, make_image_query, make_vector_query
 
 __all__ = [
     "BACKENDS",
@@ -22,20 +20,20 @@ __all__ = [
     "Corpus",
     "Filter",
     "Hit",
-    "Moment",
     "Query",
     "SearchIndex",
     "add_videos",
-    "contact_sheet",
+    "draw_sheet",
     "find",
-    "find_video",
-    "frame_query",
+    "index_videos",
     "is_index",
-    "new_records",
+    "make_frame_query",
+    "make_image_query",
+    "make_query",
+    "make_vector_query",
     "open_backend",
-    "parse_moment",
+    "open_corpus",
     "remove_videos",
-    "vector_query",
     "write_clips",
     "write_sheet",
 ]

@@ -1,6 +1,6 @@
-"""What is searched: the frames of many videos, in one or more memory-mapped arrays.
+"""The frames that are searched: those of many videos, in one or more memory-mapped arrays.
 
-Rows are counted through all shards; a video is a stretch of rows. Videos are numbered in that order.
+Rows are numbered through all shards, and videos in the order of their rows. A video is a range of rows.
 
 Shapes: V videos, R rows of a shard, N frames of a video, D embedding size.
 """
@@ -21,13 +21,13 @@ from cycleback.errors import EmbeddingError, did_you_mean
 Floats = NDArray[np.float32]
 Seconds = NDArray[np.float64]
 Rows = NDArray[np.int64]
-BLOCK_ROWS = 32_768  # rows looked at in one step: 4 MB at D = 32
+BLOCK_ROWS = 32_768  # rows per step: 4 MB at D = 32
 SAMPLE_ROWS = 4_096
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One array of frames and the videos in it that are searched, in order of their rows."""
+    """One array of frames, and the videos in it that are searched, in order of their rows."""
 
     embeddings: Floats  # (R, D)
     times: Seconds  # (R,)
@@ -35,7 +35,7 @@ class Shard:
 
     @cached_property
     def norms(self) -> Floats:
-        """Squared lengths (R,) of the rows, kept because each search needs them: 4 bytes a frame."""
+        """Squared lengths (R,) of the rows; kept because every search needs them (4 bytes per frame)."""
         norms = np.empty(len(self.embeddings), dtype=np.float32)
         for start in range(0, len(norms), BLOCK_ROWS):
             rows = self.embeddings[start : start + BLOCK_ROWS]
@@ -45,19 +45,23 @@ class Shard:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Shards of embeddings made by one encoder; made by `of_set`, `of_folder` or a `SearchIndex`.
+    """Embeddings made by one encoder; opened with `open_corpus`, or made of a set.
 
     Attributes:
         shards: none of them empty.
-        encoder: fingerprint of the encoder, where known.
+        encoder: fingerprint of the encoder, if known.
+        run: run folder or model name of the encoder, if known.
+        source: the folder it was opened from, if any.
     """
 
     shards: tuple[Shard, ...]
     encoder: str | None = None
+    run: str | None = None
+    source: Path | None = None
 
     @classmethod
     def of_set(cls, embeddings: EmbeddingSet) -> Self:
-        """The frames of a set in memory, which are copied."""
+        """Copy the frames of a set in memory."""
         lengths = [len(embeddings[name]) for name in embeddings]
         starts = np.cumsum([0, *lengths])
         videos = tuple(
@@ -77,14 +81,15 @@ class Corpus:
 
     @classmethod
     def of_folder(cls, folder: Path | str) -> Self:
-        """The frames of a saved set, memory-mapped."""
+        """Memory-map the frames of a saved set."""
         embeddings, times, index = read_folder(Path(folder))
         videos = tuple(sorted(index.entries.values(), key=lambda entry: entry.start))
-        return cls((Shard(np.asarray(embeddings), np.asarray(times), videos),), index.encoder)
+        shard = Shard(np.asarray(embeddings), np.asarray(times), videos)
+        return cls((shard,), index.encoder, source=Path(folder))
 
     @cached_property
     def videos(self) -> tuple[VideoEntry, ...]:
-        """All videos, numbered by their place here; their `start` counts within their shard."""
+        """All videos, numbered by their position here; their `start` counts within their shard."""
         return tuple(video for shard in self.shards for video in shard.videos)
 
     @cached_property
@@ -94,20 +99,14 @@ class Corpus:
 
     @cached_property
     def offsets(self) -> Rows:
-        """First row of each shard, and the number of all rows last (shards + 1,)."""
+        """First row of each shard, and last the number of all rows (shards + 1,)."""
         return np.cumsum([0, *(len(shard.embeddings) for shard in self.shards)], dtype=np.int64)
 
     @cached_property
     def starts(self) -> Rows:
-        """First row (V,) of each video, rising."""
-        return np.array(
-            [
-                offset + video.start
-                for offset, shard in zip(self.offsets, self.shards, strict=False)
-                for video in shard.videos
-            ],
-            dtype=np.int64,
-        )
+        """First row (V,) of each video, increasing."""
+        pairs = zip(self.offsets, self.shards, strict=False)
+        return np.array([offset + video.start for offset, shard in pairs for video in shard.videos], np.int64)
 
     @cached_property
     def stops(self) -> Rows:
@@ -121,48 +120,46 @@ class Corpus:
 
     @property
     def num_frames(self) -> int:
-        """Frames of all videos together."""
+        """Number of frames of all videos."""
         return int((self.stops - self.starts).sum())
 
     @cached_property
     def sample(self) -> NDArray[np.float64]:
-        """Up to 4096 frames, evenly spread over all videos, to know what a typical distance is."""
+        """Up to 4096 frames, spread evenly over all videos, to estimate distances."""
         ends: Rows = np.cumsum(self.stops - self.starts)
         picked = np.linspace(0, ends[-1] - 1, min(SAMPLE_ROWS, int(ends[-1]))).astype(np.int64)
         number = np.searchsorted(ends, picked, side="right")
         rows: Rows = self.stops[number] - (ends[number] - picked)
-        return np.concatenate([part.astype(np.float64) for part in self._gather(rows)])
-
-    def _gather(self, rows: Rows) -> Iterator[Floats]:
+        parts = []
         for offset, shard in zip(self.offsets, self.shards, strict=False):
             inside = (rows >= offset) & (rows < offset + len(shard.embeddings))
-            yield shard.embeddings[rows[inside] - offset]
+            parts.append(shard.embeddings[rows[inside] - offset].astype(np.float64))
+        return np.concatenate(parts)
 
     def number(self, name: str) -> int:
-        """Number of a video, or an error with the nearest name."""
+        """Return the number of a video."""
         if name not in self.names:
-            hint = did_you_mean(name, self.names, otherwise=f"The index has {len(self.names)} videos.")
+            hint = did_you_mean(name, self.names, otherwise=f"There are {len(self.names)} videos.")
             raise EmbeddingError(f"there is no video {name!r}. {hint}")
         return self.names[name]
 
     def shard_of(self, row: int) -> tuple[Shard, int]:
-        """The shard of a row, and the shard's first row."""
+        """Return the shard of a row, and the shard's first row."""
         place = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return self.shards[place], int(self.offsets[place])
 
     def times(self, number: int) -> Seconds:
-        """Seconds (N,) of the frames of one video."""
+        """Return the times (N,) of the frames of one video in seconds."""
         shard, _ = self.shard_of(int(self.starts[number]))
         return shard.times[self.videos[number].rows]
 
     def embeddings(self, number: int) -> Floats:
-        """Embeddings (N, D) of one video."""
+        """Return the embeddings (N, D) of one video."""
         shard, _ = self.shard_of(int(self.starts[number]))
         return shard.embeddings[self.videos[number].rows]
 
-
-def blocks(corpus: Corpus) -> Iterator[tuple[int, Floats]]:
-    """All rows in order, searched or not, as (first row, rows (n, D)); for backends that keep a copy."""
-    for offset, shard in zip(corpus.offsets, corpus.shards, strict=False):
-        for start in range(0, len(shard.embeddings), BLOCK_ROWS):
-            yield int(offset) + start, shard.embeddings[start : start + BLOCK_ROWS]
+    def blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Yield all rows, those of removed videos too, as (first row, rows (n, D))."""
+        for offset, shard in zip(self.offsets, self.shards, strict=False):
+            for start in range(0, len(shard.embeddings), BLOCK_ROWS):
+                yield int(offset) + start, shard.embeddings[start : start + BLOCK_ROWS]

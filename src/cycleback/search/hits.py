@@ -1,10 +1,16 @@
-"""Find a moment in many videos: the nearest frame of each, nearest first (paper, fine-grained retrieval).
+"""Find a moment in many videos: the nearest frames, nearest first (the paper's fine-grained retrieval).
 
-Shapes: n frames of a video that are searched, D embedding size.
+The exact search selects the nearest videos with a blocked matrix product, then measures distances in float64:
+||x - q||^2 = ||x||^2 - 2 x.q + ||q||^2 needs one pass over the rows, but it cancels in float32. The margin of
+the selection is as wide as the rounding error, so no hit is missed.
+
+Shapes: V videos to search, n frames or rows, D embedding size.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -13,34 +19,34 @@ from numpy.typing import NDArray
 
 from cycleback.embeddings import check_same_encoder
 from cycleback.errors import EmbeddingError
-from cycleback.search.corpus import Corpus, Floats, Rows
-from cycleback.search.exact import nearest_spans, squared_distances_to
-from cycleback.search.filters import Filter, Spans, spans_of
+from cycleback.search.corpus import BLOCK_ROWS, Corpus, Floats, Rows
 from cycleback.search.query import Query
 
-NARROW_ROWS = 20_000  # so few frames are searched exactly in a millisecond, whatever the backend
+NARROW_ROWS = 20_000  # up to here the exact search takes about a millisecond and is used with any backend
 FIRST_ROWS = 256
+
+Distances = NDArray[np.float64]
 
 
 class Backend(Protocol):
-    """Another way to find near frames; what it finds is ranked exactly afterwards."""
+    """An approximate search for near rows; its candidates are ranked exactly afterwards."""
 
     def nearest_rows(self, query: Floats, count: int) -> Rows:
-        """About the `count` rows nearest to `query` (D,); fewer where it cannot find more."""
+        """Return about the `count` rows nearest to `query` (D,); fewer if it cannot find more."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """One frame that was found.
+    """A frame that was found.
 
     Attributes:
-        video: its name.
+        video: name of its video.
         frame: number of the frame in the video.
         seconds: time of the frame in the video.
-        distance: length of the difference of the two embeddings; 0 for equal ones.
-        similarity: 1 - distance² / typical distance² of the query, in [0, 1]: 1 for an equal frame, 0 for one
-            no nearer than most frames. It ranks hits and is no probability.
-        path: the video file, where known.
+        distance: Euclidean distance of the two embeddings; 0 if they are equal.
+        similarity: 1 - distance² / median distance² of the query to all videos, at least 0: 1 for an equal
+            frame, 0 for one no nearer than most frames. It ranks hits and is not a probability.
+        path: the video file, if known.
     """
 
     video: str
@@ -49,6 +55,53 @@ class Hit:
     distance: float
     similarity: float
     path: Path | None = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Restricts a search; a frame must pass all conditions.
+
+    Attributes:
+        action: only videos of this action; None for all.
+        names: a pattern for the video's name, such as `monday/*`.
+        between: the part of each video by time, from 0.0 (start) to 1.0 (end).
+        leave_out: names of videos that are not searched.
+    """
+
+    action: str | None = None
+    names: str = "*"
+    between: tuple[float, float] = (0.0, 1.0)
+    leave_out: Collection[str] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        low, high = self.between
+        if not 0 <= low < high <= 1:
+            raise ValueError(
+                f"between must be two fractions of the video, 0 <= from < to <= 1, got {low} {high}"
+            )
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Ranges of rows to search, one per video, in order of rows."""
+
+    videos: Rows  # (V,) numbers
+    starts: Rows  # (V,)
+    stops: Rows  # (V,), each beyond its start
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of frames to search."""
+        return int((self.stops - self.starts).sum())
+
+    def find(self, rows: Rows) -> Rows:
+        """Return the position of the span of each row; rows outside all spans are left out."""
+        places = np.searchsorted(self.starts, rows, side="right") - 1
+        inside = (places >= 0) & (rows < self.stops[places])
+        return places[inside]
 
 
 def find(
@@ -62,14 +115,14 @@ def find(
     own_video: bool = False,
     backend: Backend | None = None,
 ) -> list[Hit]:
-    """The `k` frames nearest to the query, nearest first; fewer where there are no more.
+    """Find the `k` frames nearest to the query, nearest first; fewer if there are no more.
 
     Args:
-        corpus: what is searched.
+        corpus: the videos to search.
         query: made by the same encoder.
-        k: most hits.
-        per_video: most hits in one video.
-        apart: least seconds between two hits in one video, so that neighbours do not fill the list.
+        k: maximum number of hits.
+        per_video: maximum number of hits in one video.
+        apart: minimum seconds between two hits in one video, so that neighbours do not fill the list.
         where: which videos, and which part of each; by default all.
         own_video: search the query's own video too.
         backend: an approximate search, or None for the exact one.
@@ -78,38 +131,17 @@ def find(
     where = where or Filter()
     if query.video is not None and not own_video:
         where = replace(where, leave_out={*where.leave_out, query.video})
-    spans = spans_of(corpus, where)
-    places = _candidates(corpus, query.vector, spans, k=k, backend=backend)
-    typical = typical_distance(corpus, query.vector)
+    spans = select_spans(corpus, where)
     found: list[tuple[float, int, int]] = []  # squared distance, video number, frame
-    for place in places:
+    for place in _candidates(corpus, query.vector, spans, k=k, backend=backend):
         number = int(spans.videos[place])
         first = int(spans.starts[place] - corpus.starts[number])
         part = slice(first, int(spans.stops[place] - corpus.starts[number]))
-        distances = squared_distances_to(corpus.embeddings(number)[part], query.vector)
-        for frame in separate_minima(distances, corpus.times(number)[part], most=per_video, apart=apart):
+        distances = _squared_distances(corpus.embeddings(number)[part], query.vector)
+        for frame in _pick_minima(distances, corpus.times(number)[part], count=per_video, apart=apart):
             found.append((float(distances[frame]), number, first + frame))
-    return [_hit(corpus, *entry, typical=typical) for entry in sorted(found)[:k]]
-
-
-def separate_minima(
-    distances: NDArray[np.float64], times: NDArray[np.float64], *, most: int, apart: float
-) -> Iterator[int]:
-    """Up to `most` places of the least `distances` (n,), the least first, `apart` seconds from each other."""
-    left = distances.copy()
-    for _ in range(most):
-        place = int(left.argmin())
-        if not np.isfinite(left[place]):
-            return
-        yield place
-        left[np.abs(times - times[place]) < apart] = np.inf
-        left[place] = np.inf
-
-
-def typical_distance(corpus: Corpus, vector: Floats) -> float:
-    """Median squared distance of `vector` (D,) to frames spread evenly over all videos."""
-    apart = corpus.sample - vector
-    return float(np.median(np.einsum("nd,nd->n", apart, apart)))
+    median = float(np.median(_squared_distances(corpus.sample, query.vector)))
+    return [_make_hit(corpus, *entry, median=median) for entry in sorted(found)[:k]]
 
 
 def _check(corpus: Corpus, query: Query, *, k: int, per_video: int, apart: float) -> None:
@@ -120,33 +152,137 @@ def _check(corpus: Corpus, query: Query, *, k: int, per_video: int, apart: float
     check_same_encoder({"the query": query.encoder, "the videos": corpus.encoder})
     if query.vector.shape != (corpus.size,):
         raise EmbeddingError(
-            f"the query has {query.vector.shape} numbers, the frames have ({corpus.size},). "
+            f"the query has shape {query.vector.shape}, the frames have ({corpus.size},). "
             "Embed it with the same run."
         )
 
 
-def _candidates(corpus: Corpus, vector: Floats, spans: Spans, *, k: int, backend: Backend | None) -> Rows:
-    """Spans to rank. A hit in the top k can only lie in a video whose best frame is in the top k."""
-    if backend is not None and spans.num_rows > NARROW_ROWS:
-        total, count = int(corpus.offsets[-1]), max(FIRST_ROWS, 16 * k)
-        while True:
-            rows = backend.nearest_rows(vector, min(count, total))
-            places = np.unique(spans.place_of(rows))
-            if len(places) >= min(k, len(spans)):
-                return places
-            if len(rows) < count:  # it cannot find more: the exact way can
-                break
-            count *= 4
-    return nearest_spans(corpus, vector, spans, k=k)
+def _pick_minima(
+    distances: Distances, times: NDArray[np.float64], *, count: int, apart: float
+) -> Iterator[int]:
+    """Yield up to `count` positions of the smallest `distances` (n,), at least `apart` seconds apart."""
+    left = distances.copy()
+    for _ in range(count):
+        place = int(left.argmin())
+        if not np.isfinite(left[place]):
+            return
+        yield place
+        left[np.abs(times - times[place]) < apart] = np.inf
+        left[place] = np.inf
 
 
-def _hit(corpus: Corpus, squared: float, number: int, frame: int, *, typical: float) -> Hit:
+def _make_hit(corpus: Corpus, squared: float, number: int, frame: int, *, median: float) -> Hit:
     video = corpus.videos[number]
     return Hit(
         video=video.name,
         frame=frame,
         seconds=float(corpus.times(number)[frame]),
         distance=squared**0.5,
-        similarity=max(0.0, 1 - squared / typical) if typical > 0 else float(squared == 0),
+        similarity=max(0.0, 1 - squared / median) if median > 0 else float(squared == 0),
         path=None if video.path is None else Path(video.path),
     )
+
+
+def _candidates(corpus: Corpus, vector: Floats, spans: Spans, *, k: int, backend: Backend | None) -> Rows:
+    """Select spans to rank. A hit in the top k can only be in a video whose best frame is in the top k."""
+    if backend is not None and spans.num_rows > NARROW_ROWS:
+        total, count = int(corpus.offsets[-1]), max(FIRST_ROWS, 16 * k)
+        while True:
+            rows = backend.nearest_rows(vector, min(count, total))
+            places = np.unique(spans.find(rows))
+            if len(places) >= min(k, len(spans)):
+                return places
+            if len(rows) < count:  # it cannot find more; the exact search can
+                break
+            count *= 4
+    return _nearest_spans(corpus, vector, spans, k=k)
+
+
+def select_spans(corpus: Corpus, where: Filter) -> Spans:
+    """Select the rows that pass a filter; an error if there are none."""
+    numbers = np.arange(len(corpus.videos))
+    if where.action is not None or where.names != "*":
+        fits = [
+            where.action in (None, video.action) and fnmatchcase(video.name, where.names)
+            for video in corpus.videos
+        ]
+        numbers = numbers[fits]
+    left_out = [corpus.names[name] for name in where.leave_out if name in corpus.names]
+    numbers = np.setdiff1d(numbers, left_out, assume_unique=True)
+    spans = Spans(numbers, corpus.starts[numbers], corpus.stops[numbers])
+    if where.between != (0.0, 1.0):
+        spans = _cut_spans(corpus, spans, where.between)
+    if not len(spans):
+        actions = sorted({video.action for video in corpus.videos})
+        problem = f"none of {len(corpus.videos)} videos is left to search"
+        if where.action is not None and where.action not in actions:
+            problem = f"no video of action {where.action!r} (actions: {', '.join(map(repr, actions))})"
+        raise EmbeddingError(f"{problem}. Loosen the filters, or add videos.")
+    return spans
+
+
+def _cut_spans(corpus: Corpus, spans: Spans, between: tuple[float, float]) -> Spans:
+    """Cut each span to the part within `between`; videos with no frame there are left out."""
+    starts, stops = spans.starts.copy(), spans.stops.copy()
+    for place, number in enumerate(spans.videos):
+        times = corpus.times(int(number))
+        low, high = times[0] + np.array(between) * (times[-1] - times[0])
+        stops[place] = starts[place] + np.searchsorted(times, high, side="right")
+        starts[place] += np.searchsorted(times, low, side="left")
+    kept = np.flatnonzero(starts < stops)
+    return Spans(spans.videos[kept], starts[kept], stops[kept])
+
+
+def _nearest_spans(corpus: Corpus, query: Floats, spans: Spans, *, k: int) -> Rows:
+    """Return the positions of the spans whose best frame may be among the `k` nearest: `k` or a few more."""
+    best = np.empty(len(spans), dtype=np.float64)
+    for part in _groups(corpus, spans):
+        best[part] = _span_minima(corpus, query, spans, part)
+    if k >= len(best):
+        return np.arange(len(best))
+    length = float(query.astype(np.float64) @ query)
+    kth = float(np.partition(best, k - 1)[k - 1])
+    reach = (2 * length**0.5 + max(kth, 0.0) ** 0.5) ** 2  # bounds the terms of all frames that near
+    rounding = len(query) * float(np.finfo(np.float32).eps) * reach
+    return np.flatnonzero(best <= kth + 2 * rounding)
+
+
+def _squared_distances(rows: NDArray[np.floating], query: Floats) -> Distances:
+    """Return the squared distances (n,) of `rows` (n, D) to `query` (D,) in float64; 0 for an equal row."""
+    distances = np.empty(len(rows), dtype=np.float64)
+    step = max(1, BLOCK_ROWS * 32 // len(query))
+    for start in range(0, len(rows), step):
+        apart = rows[start : start + step].astype(np.float64) - query
+        np.einsum("nd,nd->n", apart, apart, out=distances[start : start + step])
+    return distances
+
+
+def _groups(corpus: Corpus, spans: Spans) -> Iterator[slice]:
+    """Group neighbouring spans of one shard that fit into a block of rows; a longer video stands alone."""
+    limits = np.searchsorted(spans.starts, corpus.offsets)  # first span of each shard
+    for first, last in pairwise(limits):
+        place = int(first)
+        while place < last:
+            reach = spans.starts[place] + BLOCK_ROWS
+            beyond = int(np.searchsorted(spans.stops[place:last], reach, side="right")) + place
+            stop = max(beyond, place + 1)
+            yield slice(place, stop)
+            place = stop
+
+
+def _span_minima(corpus: Corpus, query: Floats, spans: Spans, part: slice) -> Distances:
+    """Return the smallest squared distance in each span of a group, with the rounding error of float32."""
+    first, last = int(spans.starts[part.start]), int(spans.stops[part.stop - 1])
+    shard, offset = corpus.shard_of(first)
+    minima = np.full(part.stop - part.start, np.inf)
+    for start in range(first, last, BLOCK_ROWS):  # one step, except for a video longer than a block
+        stop = min(start + BLOCK_ROWS, last)
+        here = slice(start - offset, stop - offset)
+        distances = np.empty(stop - start + 1, dtype=np.float32)
+        np.matmul(shard.embeddings[here], -2 * query, out=distances[:-1])
+        distances[:-1] += shard.norms[here]
+        distances[-1] = np.inf  # so that a span may end with the block
+        edges = np.stack([spans.starts[part], spans.stops[part]], axis=1).ravel() - start
+        edges = np.clip(edges, 0, stop - start)
+        minima = np.minimum(minima, np.minimum.reduceat(distances, edges)[::2])
+    return minima + float(query.astype(np.float64) @ query)

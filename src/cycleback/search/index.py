@@ -1,35 +1,125 @@
-"""A search index: a folder of embeddings of any number of videos, which grows by adding videos.
+"""A search index: a folder with the embeddings of many videos, to which videos are added and removed.
 
 INDEX/manifest.json   which videos there are, and in which shard; replaced in one step, last
-INDEX/shard-00001/    an embedding set, one an add; never changed
-INDEX/faiss-*, lance-*   made when such a backend is first asked for, and safe to delete
+INDEX/shard-00001/    an embedding set, one per add; never changed
+INDEX/lance-*/        the table of the LanceDB backend; built at its first use and safe to delete
+
+An add writes a shard and then the manifest. If it is interrupted, the index stays as it was, and the next
+change deletes the leftovers.
 """
 
-from dataclasses import dataclass, replace
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from cycleback.data import VideoRecord
 from cycleback.data.sources import record_digest
+from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.folder import read_folder
-from cycleback.errors import EmbeddingError
+from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError, did_you_mean
+from cycleback.files import write_json
 from cycleback.search.corpus import Corpus, Shard
-from cycleback.search.manifest import FILE, Manifest
+
+MANIFEST, LOCK = "manifest.json", ".lock"
+FORMAT, VERSION = "cycleback-search", 1
+OWN_FILES = re.compile(  # the names above, drafts of them, and the copies of a backend that was removed
+    rf"\.?([0-9a-f]+\.)?(shard|lance|faiss)-.*|(\.[0-9a-f]+\.)?{re.escape(MANIFEST)}|{re.escape(LOCK)}"
+)
+
+
+@dataclass(frozen=True)
+class IndexedVideo:
+    """A video of an index.
+
+    Attributes:
+        name: unique in the index.
+        shard: the folder with its embeddings.
+        content: fingerprint of the video file, to recognise it.
+        path: the file, absolute; None for embeddings that came without one.
+    """
+
+    name: str
+    shard: str
+    content: str
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state of an index.
+
+    Attributes:
+        encoder: fingerprint of the encoder that made all embeddings, if known.
+        run: the run folder of that encoder, or "pretrained", to embed queries with.
+        size: length D of an embedding.
+        videos: by name.
+        next_shard: number of the next shard; no number is used twice.
+    """
+
+    encoder: str | None
+    run: str | None
+    size: int
+    videos: Mapping[str, IndexedVideo] = field(default_factory=dict)
+    next_shard: int = 1
+
+    @property
+    def shards(self) -> tuple[str, ...]:
+        """The shards with at least one video, in order."""
+        return tuple(sorted({video.shard for video in self.videos.values()}))
+
+    @property
+    def key(self) -> str:
+        """Twelve hex digits that change with the rows of the index; a backend names its files by them."""
+        rows = [(video.name, video.shard) for video in self.videos.values()]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:12]
+
+    def write(self, folder: Path) -> None:
+        """Make this the state of the index in `folder`, in one step."""
+        videos = [asdict(video) for video in self.videos.values()]
+        content = {"format": FORMAT, "version": VERSION, **asdict(self), "videos": videos}
+        write_json(folder / MANIFEST, content, overwrite=True)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the state of the index in `folder`."""
+        try:
+            return cls._parse(json.loads((folder / MANIFEST).read_text("utf-8")))
+        except OSError as error:
+            missing = f"no search index in {folder} (cannot read {MANIFEST}: {error.strerror})"
+            raise EmbeddingError(f"{missing}. Make one with: cycleback search add") from error
+        except (ValueError, KeyError, TypeError) as error:  # JSON and Unicode errors are ValueErrors too
+            raise EmbeddingError(f"cannot use {folder / MANIFEST}: {error}. Make the index again.") from error
+
+    @classmethod
+    def _parse(cls, content: Any) -> Self:
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise ValueError("it is not the manifest of a search index")
+        version = content.pop("version", None)
+        if version != VERSION:
+            raise ValueError(f"it has format version {version!r}, this program reads {VERSION}")
+        videos = [IndexedVideo(**video) for video in content.pop("videos")]
+        return cls(videos={video.name: video for video in videos}, **content)
 
 
 @dataclass(frozen=True)
 class SearchIndex:
-    """An index as it is now; later adds do not change it."""
+    """An index as it was when it was loaded; later adds do not change it."""
 
     folder: Path
     manifest: Manifest
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """Open an index; embeddings are memory-mapped when first used."""
+        """Open an index; embeddings are memory-mapped when they are first used."""
         return cls(Path(folder), Manifest.read(Path(folder)))
 
     @cached_property
@@ -38,7 +128,7 @@ class SearchIndex:
         if not self.manifest.videos:
             raise EmbeddingError(f"{self.folder} holds no videos. Add some with: cycleback search add")
         shards = tuple(self._shard(name) for name in self.manifest.shards)
-        return Corpus(shards, self.manifest.encoder)
+        return Corpus(shards, self.manifest.encoder, run=self.manifest.run, source=self.folder)
 
     def _shard(self, shard: str) -> Shard:
         embeddings, times, index = read_folder(self.folder / shard)
@@ -49,12 +139,171 @@ class SearchIndex:
         )
 
 
+@dataclass(frozen=True)
+class Changes:
+    """The names of the videos that an add has added, replaced or left unchanged."""
+
+    added: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+
+
 def is_index(folder: Path | str) -> bool:
-    """Whether there is a search index in `folder`."""
-    return (Path(folder) / FILE).is_file()
+    """Return whether there is a search index in `folder`."""
+    return (Path(folder) / MANIFEST).is_file()
 
 
-def content_of(path: Path) -> str:
-    """Fingerprint of a video file or a folder of images."""
-    kind = "frames" if path.is_dir() else "video"
-    return record_digest(VideoRecord(name=path.stem, path=path, kind=kind))  # type: ignore[arg-type]
+def select_new(
+    folder: Path | str, records: Sequence[VideoRecord], *, replace_others: bool = False
+) -> list[VideoRecord]:
+    """Select the records that the index does not hold yet, so that no video is embedded twice.
+
+    A different video of the same name is refused, as in `add_videos`.
+    """
+    if not is_index(folder):
+        return list(records)
+    before = Manifest.read(Path(folder))
+    known = {(video.path, video.content) for video in before.videos.values()}
+    new = {}
+    for record in records:
+        video = IndexedVideo(record.name, "", record_digest(record), str(record.path.absolute()))
+        if (video.path, video.content) not in known:
+            new[record.name] = video
+    _compare(Path(folder), before, list(new.values()), replace_others=replace_others)
+    return [record for record in records if record.name in new]
+
+
+def add_videos(
+    folder: Path | str, embeddings: EmbeddingSet, *, run: str | None = None, replace_others: bool = False
+) -> Changes:
+    """Add the videos of an embedding set to the index in `folder`; the index is created if needed.
+
+    A video that the index holds with the same name and content is left unchanged. If its file has changed, it
+    is replaced. A different video of the same name is refused.
+
+    Args:
+        embeddings: made by the encoder of the index.
+        run: the run folder of that encoder, or "pretrained"; stored, so that queries need not name it.
+        replace_others: replace a different video of the same name.
+    """
+    folder = Path(folder)
+    with _locked(folder):
+        first = Manifest(embeddings.encoder, None, embeddings.size)
+        before = Manifest.read(folder) if is_index(folder) else first
+        encoders = {str(folder): before, "the new videos": first}
+        check_same_encoder({what: f"{made.encoder} (D={made.size})" for what, made in encoders.items()})
+        shard = f"shard-{before.next_shard:05d}"
+        videos = {name: _describe(embeddings, name, shard) for name in embeddings}
+        changes = _compare(folder, before, list(videos.values()), replace_others=replace_others)
+        changed = [name for name in videos if name in {*changes.added, *changes.replaced}]
+        after = replace(before, run=_absolute_run(run) or before.run)
+        if changed:
+            embeddings.subset(changed).save(folder / shard)
+            new = {name: videos[name] for name in changed}
+            after = replace(after, videos={**before.videos, **new}, next_shard=before.next_shard + 1)
+        if after != before:
+            after.write(folder)
+        _delete_leftovers(folder, after)
+    return changes
+
+
+def remove_videos(folder: Path | str, names: Sequence[str]) -> int:
+    """Remove videos from the index; returns how many are left."""
+    folder = Path(folder)
+    Manifest.read(folder)  # fail here if there is no index, before the folder is created
+    with _locked(folder):
+        before = Manifest.read(folder)
+        for name in names:
+            if name not in before.videos:
+                hint = did_you_mean(name, before.videos, otherwise=f"It has {len(before.videos)} videos.")
+                raise EmbeddingError(f"{folder} holds no video {name!r}. {hint}")
+        left = {name: video for name, video in before.videos.items() if name not in set(names)}
+        after = replace(before, videos=left)
+        after.write(folder)
+        _delete_leftovers(folder, after)
+    return len(left)
+
+
+def _describe(embeddings: EmbeddingSet, name: str, shard: str) -> IndexedVideo:
+    """Make the entry of a video; without its file, the embeddings are its content."""
+    path = embeddings.path(name)
+    if path is None or not path.exists():
+        content = hashlib.sha256(embeddings[name].tobytes()).hexdigest()
+    else:
+        kind: Any = "frames" if path.is_dir() else "video"
+        content = record_digest(VideoRecord(name=path.stem, path=path, kind=kind))
+    return IndexedVideo(name, shard, content, None if path is None else str(path.absolute()))
+
+
+def _compare(
+    folder: Path, before: Manifest, videos: Sequence[IndexedVideo], *, replace_others: bool
+) -> Changes:
+    """Sort videos into new, changed and unchanged; refuse two different videos of one name."""
+    changes = Changes()
+    for video in videos:
+        known = before.videos.get(video.name)
+        if known is None:
+            changes.added.append(video.name)
+        elif (known.content, known.path) == (video.content, video.path):
+            changes.unchanged.append(video.name)
+        elif replace_others or video.content == known.content or video.path == known.path:
+            changes.replaced.append(video.name)  # the file was moved or has changed, or the caller asked
+        else:
+            raise DataError(
+                f"{folder} holds another video named {video.name!r} ({known.path}). Add {video.path} under "
+                "another name (--prefix), or replace the other one (--replace)."
+            )
+    return changes
+
+
+def _absolute_run(run: str | None) -> str | None:
+    return str(Path(run).absolute()) if run is not None and Path(run).is_dir() else run
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Create the folder if needed and lock it against changes by other processes."""
+    _refuse_other_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / LOCK).open("w") as lock:
+            _lock(lock.fileno(), folder)
+            _delete_leftovers(folder, Manifest.read(folder) if is_index(folder) else None)
+            yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"cannot write {folder}: {reason}. The index is unchanged.") from error
+
+
+def _refuse_other_folder(folder: Path) -> None:
+    """Refuse a folder with files that are not those of an index."""
+    if folder.is_dir():
+        others = [path.name for path in folder.iterdir() if not OWN_FILES.fullmatch(path.name)]
+        if others and not is_index(folder):
+            raise OutputExistsError(
+                f"{folder} exists and is not a search index (it holds {others[0]!r}). Choose another folder."
+            )
+    elif folder.exists():
+        raise OutputExistsError(f"{folder} is a file, not a search index. Choose another name.")
+
+
+def _lock(file: int, folder: Path) -> None:
+    """Hold a lock until the file is closed, even by a crash; systems without fcntl have no lock."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UserError(f"another program is changing {folder}. Try again when it has finished.") from error
+
+
+def _delete_leftovers(folder: Path, manifest: Manifest | None) -> None:
+    """Delete files of an interrupted add, or of an earlier state of the index."""
+    wanted = {MANIFEST, LOCK}
+    if manifest is not None:
+        wanted |= {*manifest.shards, f"lance-{manifest.key}"}
+    for path in folder.iterdir():
+        if path.name not in wanted and OWN_FILES.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -1,10 +1,10 @@
-"""What is looked for: a frame of a video, an image or a vector.
+"""What to search for: a frame of a video, an image or a vector.
 
 Shapes: D embedding size.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from cycleback.data.records import NameIndex
 from cycleback.errors import DataError
+from cycleback.models import Encoder, fingerprint
 from cycleback.search.corpus import Corpus, Floats, Seconds
 
 SECONDS = re.compile(r"(.+)@([-+]?[0-9]*\.?[0-9]+)s?")
@@ -20,15 +21,16 @@ FRAME = re.compile(r"(.+)#(-?[0-9]+)")
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """An embedding to look for, and where it is from.
+    """An embedding to search for, and where it comes from.
 
     Attributes:
         vector: (D,) finite.
-        encoder: fingerprint of the encoder that made it, where known.
-        video: the video it is a frame of, where that is one of those searched.
-        frame: number of the frame in that video.
-        seconds: time of the frame in that video.
+        encoder: fingerprint of the encoder that made it, if known.
+        video: the video of the corpus that it is a frame of, if any.
+        frame: number of the frame in its video.
+        seconds: time of the frame in its video.
         path: the video or image file, to show it.
+        note: what the user should know about it.
     """
 
     vector: Floats
@@ -37,50 +39,20 @@ class Query:
     frame: int | None = None
     seconds: float | None = None
     path: Path | None = None
+    note: str = ""
 
 
-@dataclass(frozen=True)
-class Moment:
-    """What a user typed: `VIDEO@SECONDS`, `VIDEO#FRAME`, or a file alone."""
-
-    source: str
-    seconds: float | None = None
-    frame: int | None = None
-
-
-def parse_moment(text: str) -> Moment:
-    """`swing.mp4@2.5` and `swing.mp4#75` are moments of a video; anything else is the name of a file."""
+def parse_moment(text: str) -> tuple[str, int | None, float | None]:
+    """Split `swing.mp4#75` or `swing.mp4@2.5` into a name and a frame or seconds; other text is a name."""
     if match := SECONDS.fullmatch(text):
-        return Moment(match[1], seconds=float(match[2]))
+        return match[1], None, float(match[2])
     if match := FRAME.fullmatch(text):
-        return Moment(match[1], frame=int(match[2]))
-    return Moment(text)
-
-
-def frame_query(
-    corpus: Corpus, video: str, *, frame: int | None = None, seconds: float | None = None
-) -> Query:
-    """A frame of a video of the corpus, by its number or by the time nearest to it."""
-    if (frame is None) == (seconds is None):
-        raise ValueError(f"give either frame or seconds, got {frame!r} and {seconds!r}")
-    number = corpus.number(video)
-    times = corpus.times(number)
-    chosen = (
-        _checked_frame(video, frame, len(times)) if frame is not None else _frame_at(video, seconds, times)
-    )
-    path = corpus.videos[number].path
-    return Query(
-        vector=np.array(corpus.embeddings(number)[chosen], dtype=np.float32),
-        encoder=corpus.encoder,
-        video=video,
-        frame=chosen,
-        seconds=float(times[chosen]),
-        path=None if path is None else Path(path),
-    )
+        return match[1], int(match[2]), None
+    return text, None, None
 
 
 def find_video(corpus: Corpus, written: str) -> str | None:
-    """The video of the corpus a user means, by its name or its file; None when it is none of them."""
+    """Find the video of the corpus that a user means, by its name or its file; None if there is none."""
     if written in corpus.names:
         return written
     path = Path(written)
@@ -92,27 +64,75 @@ def find_video(corpus: Corpus, written: str) -> str | None:
     )
 
 
-def vector_query(vector: ArrayLike, *, encoder: str | None = None, path: Path | None = None) -> Query:
-    """Any embedding (D,): a mean of several frames, for example."""
+def make_frame_query(
+    corpus: Corpus, video: str, *, frame: int | None = None, seconds: float | None = None
+) -> Query:
+    """Make a query of a frame of the corpus, by its number or by the time nearest to it."""
+    number = corpus.number(video)
+    times = corpus.times(number)
+    if frame is not None and seconds is None:
+        _check_frame(video, frame, len(times))
+    elif seconds is not None and frame is None:
+        frame = _nearest_frame(video, seconds, times)
+    else:
+        raise ValueError(f"give either frame or seconds, got {frame!r} and {seconds!r}")
+    path = corpus.videos[number].path
+    return Query(
+        vector=np.array(corpus.embeddings(number)[frame], dtype=np.float32),
+        encoder=corpus.encoder,
+        video=video,
+        frame=frame,
+        seconds=float(times[frame]),
+        path=None if path is None else Path(path),
+    )
+
+
+def _check_frame(video: str, frame: int, count: int) -> None:
+    if not 0 <= frame < count:
+        raise DataError(f"{video} has no frame {frame}: it has {count} frames (0 to {count - 1})")
+
+
+def _nearest_frame(video: str, seconds: float, times: Seconds) -> int:
+    """Find the frame nearest to `seconds`; one frame beyond either end is still accepted."""
+    first, last = float(times[0]), float(times[-1])
+    step = (last - first) / max(1, len(times) - 1)
+    if not first - step <= seconds <= last + step:
+        raise DataError(
+            f"{video} has no frame at {seconds:g} s: its frames are at {first:.2f} to {last:.2f} s"
+        )
+    return int(np.abs(times - seconds).argmin())
+
+
+def make_vector_query(vector: ArrayLike, *, encoder: str | None = None, path: Path | None = None) -> Query:
+    """Make a query of any embedding (D,), such as the mean of several frames."""
     values = np.asarray(vector, dtype=np.float32)
     if values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError(f"a query must be (D,) finite numbers, got {values.dtype} {values.shape}")
     return Query(vector=values, encoder=encoder, path=path)
 
 
-def _checked_frame(video: str, frame: int, count: int) -> int:
-    if not 0 <= frame < count:
-        raise DataError(f"{video} has no frame {frame}: it has {count} frames (0 to {count - 1})")
-    return frame
+def make_image_query(encoder: Encoder, path: Path | str) -> Query:
+    """Make a query of an image file, embedded like a video in which nothing moves.
 
+    If the encoder uses earlier frames as context, the image is used for all of them.
+    """
+    import torch
 
-def _frame_at(video: str, seconds: float | None, times: Seconds) -> int:
-    """The frame nearest to `seconds`; a moment one frame beyond the last is still the last."""
-    assert seconds is not None
-    last = float(times[-1])
-    step = (last - float(times[0])) / max(1, len(times) - 1)
-    if not times[0] - step <= seconds <= last + step:
+    from cycleback.data.sources import read_image
+    from cycleback.embeddings.embed import embed_maps
+
+    path = Path(path)
+    if encoder.input_kind != "images":
+        raise DataError(f"cannot search for {path}: this encoder takes sequences (.npz), not images")
+    if encoder.embedder.standardize:
         raise DataError(
-            f"{video} has no frame at {seconds:g} s: its frames are at {times[0]:.2f} to {last:.2f} s"
+            f"cannot search for the image {path} with this encoder: it describes a frame by how it differs "
+            "from the rest of its video. Search for a frame of a video (VIDEO@SECONDS), or use a trained run."
         )
-    return int(np.abs(times - seconds).argmin())
+    pixels = read_image(path, size=encoder.frame_size, fit=encoder.fit)
+    with torch.inference_mode():
+        images = torch.from_numpy(pixels.copy())[None].movedim(-1, 1).to(encoder.device)
+        maps = encoder.eval().features(images)
+        embeddings = embed_maps(encoder.embedder, iter([maps]), device=encoder.device)
+    note = "an image has no past: it is used for all context frames" if encoder.context_frames > 1 else ""
+    return replace(make_vector_query(embeddings[0], encoder=fingerprint(encoder), path=path), note=note)

@@ -10,14 +10,14 @@ from cycleback.errors import DataError, OutputExistsError, UserError
 from cycleback.search import (
     Corpus,
     Hit,
-    contact_sheet,
+    draw_sheet,
     find,
-    frame_query,
-    vector_query,
+    make_frame_query,
+    make_vector_query,
     write_clips,
     write_sheet,
 )
-from cycleback.search.sheet import BORDER_COLOUR, HEIGHT
+from cycleback.search.outputs import BORDER_COLOUR, HEIGHT
 from cycleback.video import probe, read_frames, write_video
 
 FRAMES = 40
@@ -35,8 +35,8 @@ def ramps(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def test_the_query_stands_left_in_a_border_and_hits_beside_it(ramps: Corpus) -> None:
-    query = frame_query(ramps, "one", frame=25)
-    picture = contact_sheet(query, find(ramps, query))
+    query = make_frame_query(ramps, "one", frame=25)
+    picture = draw_sheet(query, find(ramps, query))
     width = HEIGHT * 48 // 32
     assert picture.shape[1] == 3 * (width + 4) + 4
     assert tuple(picture[5, 20]) == BORDER_COLOUR
@@ -45,7 +45,7 @@ def test_the_query_stands_left_in_a_border_and_hits_beside_it(ramps: Corpus) -> 
 
 
 def test_a_sheet_is_written_once(ramps: Corpus, tmp_path: Path) -> None:
-    query = frame_query(ramps, "one", frame=5)
+    query = make_frame_query(ramps, "one", frame=5)
     hits = find(ramps, query)
     path = write_sheet(tmp_path / "sheet.png", query, hits)
     with pytest.raises(OutputExistsError, match=r"sheet.png exists"):
@@ -56,21 +56,21 @@ def test_a_sheet_is_written_once(ramps: Corpus, tmp_path: Path) -> None:
 
 
 def test_a_vector_has_no_picture_and_the_hits_stand_alone(ramps: Corpus) -> None:
-    picture = contact_sheet(vector_query([3.0]), find(ramps, vector_query([3.0])))
+    picture = draw_sheet(make_vector_query([3.0]), find(ramps, make_vector_query([3.0])))
     assert picture.shape[1] == 3 * (HEIGHT * 48 // 32 + 4) + 4
 
 
 def test_a_video_that_is_gone_is_one_line(tmp_path: Path) -> None:
     hit = Hit("gone", 3, 0.3, 0.0, 1.0, path=tmp_path / "gone.mp4")
-    with pytest.raises(DataError, match=r"gone.mp4 is no longer there"):
-        contact_sheet(vector_query([1.0]), [hit])
+    with pytest.raises(DataError, match=r"gone.mp4 no longer exists"):
+        draw_sheet(make_vector_query([1.0]), [hit])
     with pytest.raises(DataError, match=r"gone: cannot cut a clip, there is no video file at .*gone\.mp4"):
         write_clips(tmp_path / "clips", [hit])
     assert not (tmp_path / "clips").exists()
 
 
 def test_clips_have_the_hit_in_the_middle(ramps: Corpus, tmp_path: Path) -> None:
-    hits = find(ramps, frame_query(ramps, "one", frame=20))
+    hits = find(ramps, make_frame_query(ramps, "one", frame=20))
     paths = write_clips(tmp_path / "clips", hits, seconds=1.0)
     assert [path.name for path in paths] == ["01-two-2.00s.mp4", "02-three-2.00s.mp4"]
     info = probe(paths[0])
@@ -80,12 +80,12 @@ def test_clips_have_the_hit_in_the_middle(ramps: Corpus, tmp_path: Path) -> None
 
 
 def test_a_clip_at_the_start_is_shorter(ramps: Corpus, tmp_path: Path) -> None:
-    hits = find(ramps, frame_query(ramps, "one", frame=0), k=1)
+    hits = find(ramps, make_frame_query(ramps, "one", frame=0), k=1)
     assert probe(write_clips(tmp_path, hits, seconds=1.0)[0]).num_frames == 6
 
 
 def test_existing_clips_stop_the_work_before_it_starts(ramps: Corpus, tmp_path: Path) -> None:
-    hits = find(ramps, frame_query(ramps, "one", frame=20))
+    hits = find(ramps, make_frame_query(ramps, "one", frame=20))
     (tmp_path / "02-three-2.00s.mp4").write_text("mine")
     with pytest.raises(OutputExistsError, match=r"02-three-2.00s.mp4 exists"):
         write_clips(tmp_path, hits)

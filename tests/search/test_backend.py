@@ -11,43 +11,41 @@ from cycleback.search import (
     Filter,
     SearchIndex,
     add_videos,
-    backends,
+    backend,
     find,
-    frame_query,
     hits,
+    make_frame_query,
     open_backend,
 )
 from search.walks import walks
 
-PACKAGES = {"faiss": "search", "lancedb": "scale"}
 
-
-@pytest.fixture(params=sorted(PACKAGES))
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A backend that is installed, used however few frames there are."""
-    pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+@pytest.fixture
+def lance(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The LanceDB backend, used however few frames there are."""
+    pytest.importorskip("lancedb", reason="lancedb is not installed")
     monkeypatch.setattr(hits, "NARROW_ROWS", 0)
-    return str(request.param)
+    return "lancedb"
 
 
-def test_an_exhaustive_search_equals_the_exact_one(index: SearchIndex, backend: str) -> None:
-    opened = open_backend(backend, index)
+def test_an_exhaustive_search_equals_the_exact_one(index: SearchIndex, lance: str) -> None:
+    opened = open_backend(lance, index)
     for frame in (0, 9):
-        query = frame_query(index.corpus, "b2", frame=frame)
+        query = make_frame_query(index.corpus, "b2", frame=frame)
         for where in (Filter(), Filter(action="golf"), Filter(between=(0.2, 0.6))):
             options = {"k": 6, "per_video": 2, "apart": 0.3, "where": where}
             exact = find(index.corpus, query, **options)
             assert find(index.corpus, query, backend=opened, **options) == exact
 
 
-def test_cells_of_rows_find_nearly_all(tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "ALL_ROWS", 1000)
+def test_cells_of_rows_find_nearly_all(tmp_path: Path, lance: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "ALL_ROWS", 1000)
     videos = walks([f"v{number:03d}" for number in range(100)], size=8)
     add_videos(tmp_path / "index", videos)
     index = SearchIndex.load(tmp_path / "index")
-    opened, shared = open_backend(backend, index), 0
+    opened, shared = open_backend(lance, index), 0
     for name in list(videos)[:20]:
-        query = frame_query(index.corpus, name, frame=10)
+        query = make_frame_query(index.corpus, name, frame=10)
         found = find(index.corpus, query, k=5, backend=opened)
         shared += len({*found} & {*find(index.corpus, query, k=5)})
         assert len(found) == 5
@@ -55,56 +53,51 @@ def test_cells_of_rows_find_nearly_all(tmp_path: Path, backend: str, monkeypatch
 
 
 def test_the_copy_is_made_once_and_anew_when_the_index_changes(
-    index: SearchIndex, backend: str, tmp_path: Path
+    index: SearchIndex, lance: str, tmp_path: Path
 ) -> None:
-    pattern = f"{'lance' if backend == 'lancedb' else backend}-*"
-    open_backend(backend, index)
+    pattern = "lance-*"
+    open_backend(lance, index)
     (first,) = index.folder.glob(pattern)
     changed = first.stat().st_mtime_ns
-    open_backend(backend, index)
+    open_backend(lance, index)
     assert first.stat().st_mtime_ns == changed
     add_videos(index.folder, walks(["new"], seed=5))
     grown = SearchIndex.load(index.folder)
-    query = frame_query(grown.corpus, "new", frame=3)
-    hit = find(grown.corpus, query, own_video=True, backend=open_backend(backend, grown))[0]
+    query = make_frame_query(grown.corpus, "new", frame=3)
+    hit = find(grown.corpus, query, own_video=True, backend=open_backend(lance, grown))[0]
     assert (hit.video, hit.frame) == ("new", 3)
     assert first not in list(index.folder.glob(pattern))
 
 
-def test_an_add_of_nothing_new_keeps_the_copy(index: SearchIndex, backend: str, videos) -> None:
-    open_backend(backend, index)
+def test_an_add_of_nothing_new_keeps_the_copy(index: SearchIndex, lance: str, videos) -> None:
+    open_backend(lance, index)
     before = sorted(index.folder.iterdir())
     add_videos(index.folder, videos)
     assert sorted(index.folder.iterdir()) == before
 
 
-def test_a_replaced_video_is_found_anew(index: SearchIndex, backend: str) -> None:
-    open_backend(backend, index)
+def test_a_replaced_video_is_found_anew(index: SearchIndex, lance: str) -> None:
+    open_backend(lance, index)
     add_videos(index.folder, walks(["a0"], seed=7))
     changed = SearchIndex.load(index.folder)
     assert list(changed.manifest.videos) == list(index.manifest.videos)
-    query = frame_query(changed.corpus, "a0", frame=4)
-    first = find(changed.corpus, query, own_video=True, backend=open_backend(backend, changed))[0]
+    query = make_frame_query(changed.corpus, "a0", frame=4)
+    first = find(changed.corpus, query, own_video=True, backend=open_backend(lance, changed))[0]
     assert (first.video, first.frame, first.distance) == ("a0", 4, 0.0)
     assert changed.manifest.key != index.manifest.key
 
 
-@pytest.mark.parametrize("name", sorted(PACKAGES))
-def test_a_missing_package_is_one_line(
-    index: SearchIndex, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_one_line(index: SearchIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.import_module
 
     def missing(module: str) -> object:
-        if module == name:
+        if module == "lancedb":
             raise ImportError(module)
         return real(module)
 
     monkeypatch.setattr("cycleback.errors.import_module", missing)
-    with pytest.raises(
-        MissingDependencyError, match=rf"needs {name}: pip install 'cycleback\[{PACKAGES[name]}\]'"
-    ):
-        open_backend(name, index)
+    with pytest.raises(MissingDependencyError, match=r"needs lancedb: pip install 'cycleback\[search\]'"):
+        open_backend("lancedb", index)
 
 
 def test_a_backend_that_finds_too_little_is_helped_by_the_exact_search(
@@ -115,11 +108,22 @@ def test_a_backend_that_finds_too_little_is_helped_by_the_exact_search(
             return np.array([3], dtype=np.int64)
 
     monkeypatch.setattr(hits, "NARROW_ROWS", 0)
-    query = frame_query(index.corpus, "b2", frame=4)
+    query = make_frame_query(index.corpus, "b2", frame=4)
     assert find(index.corpus, query, backend=Poor()) == find(index.corpus, query)
 
 
 def test_an_unknown_backend_is_refused(index: SearchIndex) -> None:
     assert open_backend("exact", index) is None
-    with pytest.raises(UserError, match="no search backend 'sphinx': expected exact, faiss or lancedb"):
+    with pytest.raises(UserError, match="no search backend 'sphinx': expected exact or lancedb"):
         open_backend("sphinx", index)
+
+
+def test_an_index_of_the_removed_backend_is_searched_with_the_other(index: SearchIndex, lance: str) -> None:
+    old = index.folder / f"faiss-{index.manifest.key}"
+    old.write_text("rows")
+    with pytest.raises(UserError, match=r"the faiss backend was removed\. Use lancedb"):
+        open_backend("faiss", index)
+    query = make_frame_query(index.corpus, "b2", frame=4)
+    assert find(index.corpus, query, backend=open_backend(lance, index)) == find(index.corpus, query)
+    add_videos(index.folder, walks(["new"], seed=5))
+    assert not old.exists()

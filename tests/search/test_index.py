@@ -10,7 +10,8 @@ import pytest
 from cycleback.data import VideoRecord
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError
-from cycleback.search import SearchIndex, add_videos, find, frame_query, new_records, remove_videos
+from cycleback.search import SearchIndex, add_videos, find, make_frame_query, remove_videos
+from cycleback.search.index import select_new
 from search.walks import walks
 
 
@@ -74,10 +75,10 @@ def test_only_new_records_need_embedding(tmp_path: Path) -> None:
     add_videos(folder, with_file(old, "one"))
     new.write_text("two")
     records = [VideoRecord(name="old", path=old), VideoRecord(name="new", path=new)]
-    assert [record.name for record in new_records(folder, records)] == ["new"]
-    assert new_records(tmp_path / "none", records) == records
+    assert [record.name for record in select_new(folder, records)] == ["new"]
+    assert select_new(tmp_path / "none", records) == records
     with pytest.raises(DataError, match="another video named 'old'"):
-        new_records(folder, [VideoRecord(name="old", path=new)])
+        select_new(folder, [VideoRecord(name="old", path=new)])
 
 
 def test_another_encoder_is_refused_and_nothing_changes(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_removed_videos_are_not_found_and_empty_shards_go(tmp_path: Path) -> Non
     assert remove_videos(folder, ["c", "a"]) == 1
     assert state(folder) == ["manifest.json", "shard-00001"]
     assert list(SearchIndex.load(folder).corpus.names) == ["b"]
-    with pytest.raises(EmbeddingError, match="holds no video 'c'. It has 1 videos"):
+    with pytest.raises(EmbeddingError, match=r"holds no video 'c'\. It has 1 videos"):
         remove_videos(folder, ["c"])
 
 
@@ -132,7 +133,7 @@ def test_an_add_killed_before_the_manifest_is_cleared_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "index"
-    monkeypatch.setattr("cycleback.search.manifest.Manifest.write", killed)
+    monkeypatch.setattr("cycleback.search.index.Manifest.write", killed)
     with pytest.raises(KeyboardInterrupt):
         add_videos(folder, walks(["a"]))
     monkeypatch.undo()
@@ -161,7 +162,7 @@ def test_a_full_disk_is_one_line_and_changes_nothing(
     monkeypatch.undo()
     index = SearchIndex.load(folder)
     assert list(index.manifest.videos) == ["a"]
-    assert find(index.corpus, frame_query(index.corpus, "a", frame=0), own_video=True)[0].distance == 0
+    assert find(index.corpus, make_frame_query(index.corpus, "a", frame=0), own_video=True)[0].distance == 0
 
 
 def test_two_programs_cannot_change_an_index_at_once(tmp_path: Path) -> None:
@@ -170,14 +171,14 @@ def test_two_programs_cannot_change_an_index_at_once(tmp_path: Path) -> None:
     add_videos(folder, walks(["a"]))
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match="is being changed by another program"):
+        with pytest.raises(UserError, match="another program is changing"):
             add_videos(folder, walks(["b"]))
     assert add_videos(folder, walks(["b"], seed=1)).added == ["b"]
 
 
 def test_a_folder_of_other_things_is_never_touched(tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("dear")
-    with pytest.raises(OutputExistsError, match=r"is no search index \(it holds 'letters.txt'\)"):
+    with pytest.raises(OutputExistsError, match=r"is not a search index \(it holds 'letters.txt'\)"):
         add_videos(tmp_path, walks(["a"]))
     with pytest.raises(OutputExistsError, match=r"letters.txt is a file"):
         add_videos(tmp_path / "letters.txt", walks(["a"]))

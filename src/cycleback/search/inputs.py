@@ -1,0 +1,106 @@
+"""Open what a user names: a place to search, a moment to search for, videos to add to an index."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from cycleback.data import Dataset
+from cycleback.data.selection import Videos, select_records
+from cycleback.embeddings import check_same_encoder
+from cycleback.embeddings.folder import INDEX
+from cycleback.errors import EmbeddingError, UserError
+from cycleback.models import Encoder, fingerprint
+from cycleback.progress import Counter, ignore
+from cycleback.runs import PRETRAINED, embed_videos, load_encoder
+from cycleback.search.corpus import Corpus
+from cycleback.search.index import Changes, Manifest, SearchIndex, add_videos, is_index, select_new
+from cycleback.search.query import Query, find_video, make_frame_query, make_image_query, parse_moment
+from cycleback.video import VIDEO_SUFFIXES
+
+
+def open_corpus(where: Path | str, *, run: str | None = None, progress: Counter = ignore) -> Corpus:
+    """Open a search index, a saved embedding set, or a folder of videos.
+
+    Args:
+        run: run folder or model name; a folder of videos is embedded with it now (default: pretrained).
+        progress: called with (frames done, frames in total) while videos are embedded.
+    """
+    where = Path(where)
+    if is_index(where):
+        return SearchIndex.load(where).corpus
+    if (where / INDEX).is_file():
+        return Corpus.of_folder(where)
+    if not where.is_dir():
+        raise EmbeddingError(
+            f"no search index at {where}. Make one with: cycleback search add {where} VIDEOS"
+        )
+    run = run or PRETRAINED
+    return replace(Corpus.of_set(embed_videos(run, where, progress=progress)), run=run, source=where)
+
+
+def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress: Counter = ignore) -> Query:
+    """Make a query from `VIDEO@SECONDS`, `VIDEO#FRAME` or an image file.
+
+    A video of the corpus is not embedded again; any other video or image is embedded now.
+
+    Args:
+        run: run folder or model name to embed with (default: that of the corpus, or pretrained).
+        progress: called with (frames done, frames in total) while a video is embedded.
+    """
+    source, frame, seconds = parse_moment(moment)
+    path, name = Path(source), find_video(corpus, source)
+    has_time = frame is not None or seconds is not None
+    if not has_time and (name is not None or path.suffix.lower() in VIDEO_SUFFIXES):
+        raise UserError(f"which moment of {moment}? Write {moment}@2.5 (seconds) or {moment}#75 (frame).")
+    if has_time and name is not None:
+        return make_frame_query(corpus, name, frame=frame, seconds=seconds)
+    if not path.exists():
+        raise UserError(f"{source!r} is neither a video in {corpus.source} nor a file")
+    encoder = _load_encoder(run or corpus.run or PRETRAINED, {str(corpus.source): corpus.encoder})
+    if not has_time:
+        return make_image_query(encoder, path)
+    own = Corpus.of_set(embed_videos(encoder, path, progress=progress))
+    query = make_frame_query(own, own.videos[0].name, frame=frame, seconds=seconds)
+    return replace(query, video=None)
+
+
+def index_videos(
+    folder: Path | str,
+    videos: Videos,
+    *,
+    run: str | None = None,
+    prefix: str = "",
+    replace_others: bool = False,
+    progress: Counter = ignore,
+) -> Changes:
+    """Embed the videos that an index does not hold yet and add them; the index is created if needed.
+
+    Args:
+        videos: a dataset, its folder, or paths of videos.
+        run: run folder or model name to embed with (default: that of the index, or pretrained).
+        prefix: put before each name, to tell folders apart.
+        replace_others: replace different videos of the same name.
+        progress: called with (frames done, frames in total).
+    """
+    folder = Path(folder)
+    known = Manifest.read(folder) if is_index(folder) else None
+    run = run or (known.run if known else None) or PRETRAINED
+    records, event_names = select_records(videos)
+    records = [replace(record, name=prefix + record.name) for record in records]
+    new = select_new(folder, records, replace_others=replace_others)
+    changes = Changes()
+    if new:
+        encoder = _load_encoder(run, {str(folder): known.encoder} if known else {})
+        dataset = Dataset(Path(), tuple(new), tuple(event_names))
+        embeddings = embed_videos(encoder, dataset, progress=progress)
+        changes = add_videos(folder, embeddings, run=run, replace_others=replace_others)
+    unchanged = {record.name for record in records} - {record.name for record in new}
+    return replace(changes, unchanged=[*sorted(unchanged), *changes.unchanged])
+
+
+def _load_encoder(run: str, expected: dict[str, str | None]) -> Encoder:
+    """Load the encoder of a run; it must be the one of `expected` (name -> fingerprint)."""
+    if Path(run).is_absolute() and not Path(run).is_dir():  # an index stores an absolute path
+        raise UserError(f"the run folder {run} does not exist. Give its new path with --run.")
+    encoder = load_encoder(run)
+    check_same_encoder({**expected, run: fingerprint(encoder)})
+    return encoder
