@@ -197,10 +197,9 @@ def _paper_section(content: Content, scores: Rows, titles: Mapping[str, str]) ->
     """Return the tables of the mean over actions, and those of each action in a fold."""
     if not content["is_labelled"]:
         return ""
-    look = {"titles": titles, "baselines": BASELINES}
     parts = []
     for title, found, rows in _paper_tables(scores):
-        table = html_table(found, rows, caption=title, **look)
+        table = html_table(found, rows, caption=title, titles=titles, baselines=BASELINES)
         parts.append(f"<h3>{html.escape(title)}</h3>{table}" if table else "")
     if any("supervised" in row["losses"] for row in content["rows"].values()):
         parts.insert(1, SUPERVISED)
@@ -208,7 +207,8 @@ def _paper_section(content: Content, scores: Rows, titles: Mapping[str, str]) ->
     for action in dict.fromkeys(name for row in scores.values() for name in row.get("by_action") or {}):
         tables = _paper_tables(scores, under=f"by_action/{action}")
         found = [column for _, some, _ in tables[:2] for column in some]
-        table = html_table(found, scores, caption=f"Action {action}", **look)
+        caption = f"Action {action}"
+        table = html_table(found, scores, caption=caption, titles=titles, baselines=BASELINES)
         folds.append(f"<details><summary>{html.escape(action or 'no action')}</summary>{table}</details>")
     return "".join(parts) + ("<h3>By action</h3>" + "".join(folds) if folds else "")
 

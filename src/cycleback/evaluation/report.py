@@ -23,16 +23,11 @@ class Report:
         tau_a: the same as tau-a, in which ties count as 0.
         event_error_frames: median error of key events mapped by nearest neighbours, in frames.
         event_error_ms: the same in milliseconds.
-        event_error_mean_frames: mean error of the same, in frames.
+        event_error_mean_frames: mean error in frames.
         event_error_mean_ms: the same in milliseconds.
-        event_error_frames_dtw: median error of key events mapped by dynamic time warping, in frames.
-        event_error_ms_dtw: the same in milliseconds.
-        event_error_mean_frames_dtw: mean error of the same, in frames.
-        event_error_mean_ms_dtw: the same in milliseconds.
-        pce1: share of key events within 1 frame, by nearest neighbours.
+        pce1: share of key events within 1 frame.
         pce3: share within 3 frames.
-        pce1_dtw: share within 1 frame, by dynamic time warping.
-        pce3_dtw: share within 3 frames.
+        ..._dtw: the six above for key events mapped by dynamic time warping.
         cycle_rate: share of frames that cycle back to within 1 frame of their start; needs no labels.
         cycle_rate_three: the same through two other videos, in both directions.
         phase_accuracy: phase classification with all training videos.
