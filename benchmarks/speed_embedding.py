@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from cycleback.data import FrameCache, read_dataset
-from cycleback.embeddings.embed import embed_records
 from cycleback.embeddings.batches import GPU_CHUNK_FRAMES
+from cycleback.embeddings.embed import embed_records
 from cycleback.models import FastEncoder
 from cycleback.recipe import Recipe, build_encoder
 from speed_clock import CPU, Found, Setting, forget, milliseconds, peak_gb, seconds

@@ -3,6 +3,7 @@
 Shapes: N frames of a video, H W pixels.
 """
 
+import dataclasses
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from torch import Tensor
 
 import speed_peers
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer
-from cycleback.training import Arithmetic, StepReport, Trainer
+from cycleback.training import Processes, StepReport, Trainer
 from speed_clock import Found, Setting, forget
 from speed_training import timed_step
 
@@ -26,18 +27,16 @@ def whole_loop(
     torch.compiler.reset()
     encoder = build_encoder(recipe).to(device)
     loss = build_loss(recipe).to(device)
-    run = recipe.run
     trainer = Trainer(
         encoder,
         loss,
         build_optimizer(recipe, encoder, loss),
         build_batches(recipe, videos, [""] * len(videos), encoder=encoder),
         names=[str(i) for i in range(len(videos))],
-        num_updates=updates,
+        settings=dataclasses.replace(recipe.optimizer, num_updates=updates),
+        run_settings=dataclasses.replace(recipe.run, save_every=updates, log_every=10),
         augmentation=None if recipe.encoder.train_base == "frozen" else recipe.augment,
-        clip_norm=recipe.optimizer.clip_norm,
-        arithmetic=Arithmetic(run.precision, run.channels_last, run.compile, record=run.cuda_graph),
-        device=device,
+        processes=Processes(device=device),
     )
     moments: dict[int, float] = {}
 
@@ -45,7 +44,7 @@ def whole_loop(
         moments[report.step] = time.perf_counter()
 
     with tempfile.TemporaryDirectory() as folder:
-        trainer.run(Path(folder), save_every=updates, log_every=10, on_step=note)
+        trainer.run(Path(folder), on_step=note)
     last = updates - 2  # the last update waits for the device and saves
     return 1000 * (moments[last] - moments[skipped]) / (last - skipped)
 

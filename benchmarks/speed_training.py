@@ -13,7 +13,7 @@ from cycleback.losses import LossParts, TCCLoss
 from cycleback.models import TemporalConv
 from cycleback.provenance import provenance
 from cycleback.recipe import Recipe, build_encoder
-from cycleback.training.recording import Recording
+from cycleback.training.update import CudaGraph
 from speed_clock import RUNGS, Found, Setting, attempted, ceilings, forget, milliseconds, peak_gb
 from speed_peers import global_arithmetic, loop_over_pairs
 
@@ -73,10 +73,10 @@ def step_of(rung: str, recipe: Recipe, images: Tensor) -> Callable[[], Tensor]:
         return eager
     for _ in range(3):
         eager()
-    recording = Recording(compute, [images], weights)
+    graph = CudaGraph(compute, [images], weights)
 
     def replayed() -> Tensor:
-        _, parts = recording.replay([images], seed=0)
+        _, parts = graph.replay([images], seed=0)
         optimizer.step()
         return parts.total
 

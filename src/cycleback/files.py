@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -153,7 +153,7 @@ def _draft_beside(path: Path) -> Path:
 
 def _flush(path: Path) -> None:
     """Force a file or folder to disk; some file systems cannot flush folders."""
-    with suppress(OSError):
+    with suppress(OSError) if path.is_dir() else nullcontext():
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import torch
 
 from cycleback.data.sampling import sample_random
-from cycleback.training import BatchMaker, mixed_seed
+from cycleback.training import BatchMaker, mix_seed
 
 
 def numbered_videos(lengths: list[int]) -> list[torch.Tensor]:
@@ -76,7 +76,7 @@ def test_an_epoch_sees_every_video() -> None:
 
 
 def test_mixed_seeds_of_near_by_steps_differ() -> None:
-    seeds = {mixed_seed(seed, step, slot) for seed in range(5) for step in range(50) for slot in range(4)}
+    seeds = {mix_seed(seed, step, slot) for seed in range(5) for step in range(50) for slot in range(4)}
     assert len(seeds) == 1000
     assert all(0 <= seed < 2**63 for seed in seeds)
 

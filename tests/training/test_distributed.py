@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from cycleback.errors import TrainingError
-from cycleback.training import Processes, joined_processes, read_log
-from cycleback.training.batches import shared_rows
-from cycleback.training.distributed import own_gpu
+from cycleback.training import Processes, join_processes, read_log
+from cycleback.training.batches import assign_rows
+from cycleback.training.distributed import choose_gpu
 from training.two_processes import gradients, shared_trainer, watched
 
 ALONE = Processes()
@@ -25,7 +25,7 @@ def start_two(script: Path, *words: str) -> None:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    common["PYTHONPATH"] = str(Path(__file__).parents[1])
+    common["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     started = [
         subprocess.Popen(
             [sys.executable, str(script), *words],
@@ -102,18 +102,18 @@ def test_one_process_goes_on_with_the_batches_of_two(two, tmp_path: Path) -> Non
 
 
 def test_rows_are_dealt_in_turn_and_filled_up_with_repeats() -> None:
-    assert [shared_rows(5, rank=rank, world_size=2) for rank in (0, 1)] == [(0, 2, 4), (1, 3, 0)]
-    assert [shared_rows(2, rank=rank, world_size=3) for rank in (0, 1, 2)] == [(0,), (1,), (0,)]
+    assert [assign_rows(5, rank=rank, world_size=2) for rank in (0, 1)] == [(0, 2, 4), (1, 3, 0)]
+    assert [assign_rows(2, rank=rank, world_size=3) for rank in (0, 1, 2)] == [(0,), (1,), (0,)]
 
 
 def test_without_torchrun_a_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    with joined_processes(torch.device("cpu")) as processes:
+    with join_processes(torch.device("cpu")) as processes:
         assert (processes.rank, processes.world_size, processes.is_first) == (0, 1, True)
 
 
 def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert own_gpu(1) == torch.device("cuda", 1)
-    with pytest.raises(TrainingError, match="process 2 of this machine has no GPU of its own, there are 2"):
-        own_gpu(2)
+    assert choose_gpu(1) == torch.device("cuda", 1)
+    with pytest.raises(TrainingError, match="process 2 of this machine has no GPU of its own; there are 2"):
+        choose_gpu(2)

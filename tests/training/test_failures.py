@@ -1,12 +1,16 @@
 import errno
 import os
+import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from cycleback.errors import CheckpointError, TrainingError
-from cycleback.training import STATE_FILE, read_log
+from cycleback.training import STATE_FILE, failures, read_log
+from cycleback.training.failures import stop_on_interrupt
 
 
 def full_disk(*words: object, **options: object) -> None:
@@ -22,7 +26,7 @@ def test_a_full_disk_leaves_the_last_state_whole(tmp_path: Path, trainer, monkey
         monkeypatch.setattr(module, name, full_disk)
 
     with pytest.raises(
-        CheckpointError, match=r"cannot save the run in .*: No space left on device\. Make room"
+        CheckpointError, match=r"cannot save the run in .*: No space left on device\. Free some space"
     ):
         learner.run(tmp_path, on_step=fill_disk)
     monkeypatch.undo()
@@ -32,13 +36,13 @@ def test_a_full_disk_leaves_the_last_state_whole(tmp_path: Path, trainer, monkey
 
 
 def test_a_full_disk_while_the_log_is_written_is_one_sentence(tmp_path: Path, trainer, monkeypatch) -> None:
-    learner = trainer(2)
+    learner = trainer(2, log_every=1)
 
     def fill_disk(report: object) -> None:
         monkeypatch.setattr(Path, "open", full_disk)
 
-    with pytest.raises(CheckpointError, match=r"No space left on device.*last saved state is whole"):
-        learner.run(tmp_path, log_every=1, save_every=100, on_step=fill_disk)
+    with pytest.raises(CheckpointError, match=r"No space left on device.*last saved state is intact"):
+        learner.run(tmp_path, on_step=fill_disk)
 
 
 def test_a_failed_save_of_the_encoder_is_one_sentence(tmp_path: Path, trainer) -> None:
@@ -56,7 +60,7 @@ OUT_OF_MEMORY = [
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["cuda", "cpu", "python"])
 def test_running_out_of_memory_says_what_to_lower(tmp_path: Path, trainer, error: BaseException) -> None:
-    learner = trainer(4)
+    learner = trainer(4, save_every=1, log_every=1)
     draw = learner.batches
 
     def batches(number: int):
@@ -68,7 +72,7 @@ def test_running_out_of_memory_says_what_to_lower(tmp_path: Path, trainer, error
     with pytest.raises(
         TrainingError, match=r"out of memory on cpu at update 3\. Lower optimizer\.batch_size"
     ) as found:
-        learner.run(tmp_path, save_every=1, log_every=1)
+        learner.run(tmp_path)
     assert "data.frames_per_video or data.frame_size" in str(found.value)
     assert torch.load(tmp_path / STATE_FILE)["step"] == 2
     assert len(read_log(tmp_path)) == 2
@@ -99,3 +103,48 @@ def test_other_errors_are_left_alone(tmp_path: Path, trainer) -> None:
     learner.batches = lambda number: torch.ones(2) @ torch.ones(3)
     with pytest.raises(RuntimeError, match="size"):
         learner.run(tmp_path)
+
+
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """A process started in the background ignores Ctrl-C; these tests are about one that does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_the_first_ctrl_c_only_asks() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with stop_on_interrupt() as interrupted:
+        assert not interrupted()
+        press_ctrl_c()
+        press_ctrl_c()  # a launcher's echo of the same press
+        assert interrupted()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_later_ctrl_c_stops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "SAME_PRESS_S", -1.0)
+    with pytest.raises(KeyboardInterrupt), stop_on_interrupt():
+        press_ctrl_c()
+        press_ctrl_c()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_other_threads_leave_signals_alone() -> None:
+    before, seen = signal.getsignal(signal.SIGINT), []
+
+    def run() -> None:
+        with stop_on_interrupt() as interrupted:
+            seen.extend([interrupted(), signal.getsignal(signal.SIGINT) is before])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [False, True]

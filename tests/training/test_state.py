@@ -5,8 +5,9 @@ import torch
 from torch import nn
 
 from cycleback.errors import CheckpointError
-from cycleback.training import Selected, TrainState
+from cycleback.training import Selected, TrainState, WeightAverage
 from cycleback.training.state import load_state, save_state
+from training.tiny import all_weights
 
 CPU = torch.device("cpu")
 
@@ -29,3 +30,48 @@ def test_a_state_of_another_recipe_says_what_differs(tmp_path: Path) -> None:
         load_state(tmp_path, {"encoder": nn.Linear(2, 3), "ema": nn.Linear(1, 1)}, device=CPU)
     with pytest.raises(CheckpointError, match=r"does not fit this recipe: .*Linear.*\. Train into another"):
         load_state(tmp_path, {"encoder": nn.Linear(5, 3)}, device=CPU)
+
+
+def test_the_average_follows_its_formula() -> None:
+    layer = nn.Linear(3, 2)
+    average, expected = WeightAverage(layer, 0.5), layer.weight.detach().clone()
+    for step in range(20):
+        with torch.no_grad():
+            layer.weight += 1.0
+        average.update(step)
+        decay = min(0.5, (1 + step) / (10 + step))
+        expected = decay * expected + (1 - decay) * layer.weight.detach()
+    torch.testing.assert_close(average.state_dict()["weight"], expected)
+
+
+def test_the_average_is_in_use_inside_and_the_weights_are_back_after() -> None:
+    layer = nn.Linear(3, 2)
+    average, first = WeightAverage(layer, 0.9), layer.weight.detach().clone()
+    nn.init.constant_(layer.weight, 7.0)
+    with pytest.raises(RuntimeError), average.in_use():
+        assert torch.equal(layer.weight, first)
+        raise RuntimeError
+    assert (layer.weight == 7.0).all()
+
+
+def test_frozen_weights_are_not_averaged() -> None:
+    layer = nn.Linear(3, 2)
+    layer.weight.requires_grad_(False)
+    assert list(WeightAverage(layer, 0.9).state_dict()) == ["bias"]
+
+
+def test_a_decay_of_one_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"ema_decay must be above 0 and below 1, got 1\.0"):
+        WeightAverage(nn.Linear(3, 2), 1.0)
+
+
+def test_what_is_saved_is_the_average_and_training_goes_on_with_the_weights(tmp_path: Path, trainer) -> None:
+    saved = []
+    learner, plain = trainer(4, ema_decay=0.9), trainer(4)
+    learner.run(tmp_path, on_save=lambda step: saved.append(all_weights(learner)))
+    for step in range(4):
+        plain.start_update(step).report()
+    now, average = all_weights(learner), learner._average.state_dict()
+    assert all(torch.equal(now[name], value) for name, value in all_weights(plain).items())
+    assert all(torch.equal(saved[-1][f"encoder.{name}"], value) for name, value in average.items())
+    assert any(not torch.equal(saved[-1][name], now[name]) for name in now)

@@ -1,6 +1,7 @@
 """A tiny problem: videos that are feature maps, an encoder of a few hundred weights."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ import torch
 from cycleback.data.sampling import sample_random
 from cycleback.losses import CombinedLoss, Loss, SaLLoss, SupervisedLoss, TCCLoss, TCNLoss
 from cycleback.models import Encoder, build_base, build_embedder
-from cycleback.training import BatchMaker, StepReport, Trainer
+from cycleback.training import BatchMaker, OptimizerSettings, RunSettings, StepReport, Trainer
 
 LENGTHS = (24, 30, 27, 40, 33, 26)
 
@@ -71,6 +72,10 @@ def make_trainer(
         context_stride=2,
         batch_norm=batch_norm,
     )
+    names = {item.name for item in fields(OptimizerSettings)}
+    settings = {"clip_norm": 0.0, "warmup_updates": 0, "num_updates": num_updates}
+    settings |= {name: options.pop(name) for name in list(options) if name in names}
+    own = {name: options.pop(name) for name in list(options) if name in {f.name for f in fields(RunSettings)}}
     loss = make_loss(losses)
     optimizer = torch.optim.Adam([*embedder.parameters(), *loss.parameters()], lr=learning_rate)
     return Trainer(
@@ -79,8 +84,9 @@ def make_trainer(
         optimizer,
         batches or make_batches(),
         names=["a", "b", "c", "d", "e", "f"],
-        num_updates=num_updates,
-        **{"schedule": "cosine", **options},
+        settings=OptimizerSettings(**settings),
+        run_settings=RunSettings(**own),
+        **options,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from cycleback.errors import TrainingError
-from cycleback.training import Processes, StepReport, Trainer, joined_processes
+from cycleback.training import Processes, StepReport, Trainer, join_processes
 from training.tiny import make_batches, make_trainer
 
 LOSSES = ("tcc", "tcn", "sal", "supervised")
@@ -18,12 +18,14 @@ LOSSES = ("tcc", "tcn", "sal", "supervised")
 def shared_trainer(processes: Processes, *, batch_size: int, losses: tuple[str, ...] = LOSSES) -> Trainer:
     batches = make_batches(batch_size=batch_size, num_videos=6)
     batches = replace(batches, rank=processes.rank, world_size=processes.world_size)
-    return make_trainer(6, dropout=0.0, batch_norm=False, losses=losses, batches=batches, processes=processes)
+    return make_trainer(
+        6, dropout=0.0, batch_norm=False, losses=losses, batches=batches, processes=processes, log_every=1
+    )
 
 
 def gradients(trainer: Trainer) -> dict[str, torch.Tensor]:
     """Loss and gradients of one update."""
-    report = trainer.update(0)
+    report = trainer.start_update(0).report()
     named = [*trainer.encoder.named_parameters(), *trainer.loss.named_parameters()]
     found = {name: weight.grad.clone() for name, weight in named if weight.grad is not None}
     return {**found, "loss": torch.tensor(report.loss), "embeddings": report.embeddings}
@@ -51,7 +53,7 @@ def run_and_stop(processes: Processes, folder: Path) -> dict[str, object]:
     """Only the first process is interrupted; both stop."""
     seen: list[tuple[int, tuple[int, ...], torch.Tensor]] = []
     trainer = watched(shared_trainer(processes, batch_size=3), seen)
-    state = trainer.run(folder, on_step=stop_after_three, log_every=1)
+    state = trainer.run(folder, on_step=stop_after_three)
     return {"step": state.step, "seen": seen}
 
 
@@ -61,7 +63,7 @@ def break_on_second(processes: Processes) -> str:
     second = trainer.batches(0).videos[1]
     trainer.batches.videos[second][:] = float("nan")
     try:
-        trainer.update(0)
+        trainer.start_update(0).report()
     except TrainingError as error:
         return str(error)
     return "no error"
@@ -69,7 +71,7 @@ def break_on_second(processes: Processes) -> str:
 
 def main(out: Path) -> None:
     torch.set_num_threads(1)
-    with joined_processes(torch.device("cpu")) as processes:
+    with join_processes(torch.device("cpu")) as processes:
         results: dict[str, object] = {
             f"gradients {size}": gradients(shared_trainer(processes, batch_size=size)) for size in (4, 5, 3)
         }

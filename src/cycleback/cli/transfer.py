@@ -65,9 +65,7 @@ def labels(
     path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
     if as_json:
         next_videos = list(result.label_next[:MAX_NEXT])
-        print_json(
-            {"labels": str(path), "format": to_format, **result.to_json(), "label_next": next_videos}
-        )
+        print_json({"labels": str(path), "format": to_format, **result.to_json(), "label_next": next_videos})
         return
     _print_labels(result)
     by_hand = len(result.videos) - len(result.label_next)

@@ -18,12 +18,12 @@ from torch import Tensor
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.embed import embed_maps
 from cycleback.embeddings.features import FeatureCache
-from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.evaluation.perturbations import BACKGROUND, perturb
 from cycleback.models import Encoder
-from cycleback.training.videos import presentation_times
+from cycleback.training.videos import load_times
 
 MEDIAN_FRAMES = 100  # frames that the background is the median of, spread over the video
 
@@ -59,7 +59,7 @@ def perturbed_set(library: Library, videos: Dataset, *, kind: str, seed: int = 0
     arrays: dict[str, NDArray[np.floating[Any]]] = {}
     events, rates = {}, {}
     for record in videos:
-        times = presentation_times(record, library.frames)
+        times = load_times(record, library.frames)
         change = perturb(record.name, len(times), event_frames(record, times), kind=kind, seed=seed)
         arrays[record.name] = embed_indices(library, record, change.indices)
         events[record.name] = dict(change.events)

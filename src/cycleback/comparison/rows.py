@@ -40,7 +40,7 @@ from cycleback.recipe import (
 )
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
 from cycleback.training import StepReport
-from cycleback.training.videos import presentation_times, vectors
+from cycleback.training.videos import load_times, load_vectors
 
 MARKER, FORMAT = "comparison.json", 2  # 1 named its rows differently
 SNAPSHOTS = (0.1, 0.3)  # shares of the updates after which a copy of the encoder is kept
@@ -305,13 +305,13 @@ def load_row_encoder(method: Method, plan: Plan, workspace: Workspace) -> Encode
 def untrained_encoder(recipe: Recipe, plan: Plan) -> Encoder:
     """Return the encoder that a run of this recipe starts with."""
     if recipe.encoder.base == "vector" and not recipe.encoder.vector.in_features:
-        width = vectors(plan.train.records[0]).shape[1]
+        width = load_vectors(plan.train.records[0]).shape[1]
         vector = replace(recipe.encoder.vector, in_features=width)
         recipe = replace(recipe, encoder=replace(recipe.encoder, vector=vector))
     torch.manual_seed(recipe.run.seed)
     encoder = build_encoder(recipe)
     if isinstance(encoder.base, VectorBase):
-        encoder.base.fit(vectors(record) for record in plan.train)
+        encoder.base.fit(load_vectors(record) for record in plan.train)
     return encoder.eval()
 
 
@@ -353,7 +353,7 @@ def score_row(
 
 def time_only_set(frames: FrameCache, videos: Dataset) -> EmbeddingSet:
     """Embed each frame i of N as i / N, without looking at it."""
-    times = {record.name: presentation_times(record, frames) for record in videos}
+    times = {record.name: load_times(record, frames) for record in videos}
     blank = EmbeddingSet.from_arrays(
         {name: [[0.0]] * len(clock) for name, clock in times.items()},
         times=times,

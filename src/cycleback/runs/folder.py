@@ -23,9 +23,9 @@ from cycleback.files import write_json, write_text
 from cycleback.models import Encoder, Precision, load_weights
 from cycleback.progress import Counter, ignore
 from cycleback.recipe import RECIPE_FILE, EncoderSettings, Recipe, build_encoder, load_recipe, recipe_toml
-from cycleback.training.held_out import held_out_records
-from cycleback.training.tensorboard import require_tensorboard
-from cycleback.training.videos import vectors
+from cycleback.training.held_out import choose_held_out
+from cycleback.training.log import require_tensorboard
+from cycleback.training.videos import load_vectors
 
 VIDEOS_FILE = "videos.json"
 CARD_FILE = "README.md"
@@ -185,7 +185,7 @@ def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
         find_run(recipe.run.start_from)
     recipe, split = _complete(recipe, dataset), _split(recipe, dataset)
     if recipe.run.select_every:
-        held_out_records(list(dataset.subset(split["held_out"]).records))
+        choose_held_out(list(dataset.subset(split["held_out"]).records))
     try:
         write_text(output / RECIPE_FILE, recipe_toml(recipe), overwrite=True)
         write_json(output / VIDEOS_FILE, split, overwrite=True)
@@ -216,7 +216,7 @@ def _complete(recipe: Recipe, dataset: Dataset) -> Recipe:
     encoder = recipe.encoder
     if encoder.base != "vector" or encoder.vector.in_features:
         return recipe
-    width = vectors(dataset.records[0]).shape[1]
+    width = load_vectors(dataset.records[0]).shape[1]
     vector = dataclasses.replace(encoder.vector, in_features=width)
     return dataclasses.replace(recipe, encoder=dataclasses.replace(encoder, vector=vector))
 

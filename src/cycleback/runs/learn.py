@@ -24,19 +24,16 @@ from cycleback.recipe import (
 )
 from cycleback.runs.folder import choose_device, create_run, find_run, open_run, remove_run, run_records
 from cycleback.training import (
-    Arithmetic,
     BatchMaker,
     Processes,
-    Selector,
     StepReport,
     Trainer,
     TrainState,
-    joined_processes,
-    mixed_seed,
+    join_processes,
+    mix_seed,
 )
-from cycleback.training.held_out import held_out_cycle_rate, held_out_records
-from cycleback.training.phases import label_phases
-from cycleback.training.videos import load_videos, presentation_times, vectors
+from cycleback.training.held_out import choose_held_out, held_out_cycle_rate
+from cycleback.training.videos import label_phases, load_times, load_vectors, load_videos
 
 
 def train(
@@ -61,7 +58,7 @@ def train(
     output = Path(output)
     if resume and recipe is not None:
         raise ConfigError(f"a resumed run keeps the settings in {output / RECIPE_FILE}: pass no recipe")
-    with joined_processes(choose_device(device)) as processes:
+    with join_processes(choose_device(device)) as processes:
         progress = progress if progress is not None and processes.is_first else Progress()
         with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
@@ -89,7 +86,7 @@ class _Job:
     loss: CombinedLoss
     batches: BatchMaker
     names: list[str]
-    selector: Selector | None
+    evaluate_held_out: Callable[[], float] | None
 
 
 def _prepare(
@@ -101,7 +98,7 @@ def _prepare(
     progress: Progress,
     device: torch.device,
 ) -> _Job:
-    """Build the encoder and the loss, and bring the videos into the form it trains on."""
+    """Build the encoder and the loss, and load the videos in the form the encoder trains on."""
     records = run_records(output, dataset, "train")
     torch.manual_seed(recipe.run.seed)
     encoder = build_encoder(recipe)
@@ -110,7 +107,7 @@ def _prepare(
     encoder = encoder.to(device)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     if isinstance(encoder.base, VectorBase):
-        encoder.base.fit(vectors(record).to(device) for record in records)
+        encoder.base.fit(load_vectors(record).to(device) for record in records)
     videos = load_videos(
         encoder,
         records,
@@ -121,30 +118,33 @@ def _prepare(
     )
     labels = None
     if recipe.loss.is_used("supervised"):
-        times = {record.name: presentation_times(record, frames) for record in records}
+        times = {record.name: load_times(record, frames) for record in records}
         labels = label_phases(records, times, batch_size=recipe.optimizer.batch_size)
-    torch.manual_seed(mixed_seed(recipe.run.seed, 1))  # first weights of the loss: whatever came before
+    torch.manual_seed(mix_seed(recipe.run.seed, 1))  # the loss has the same first weights in any run
     loss = build_loss(
         recipe, embedding_size=encoder.embedding_size, num_phases=labels.num_phases if labels else 0
     )
-    batches = build_batches(recipe, videos, [record.action for record in records], encoder=encoder)
-    batches = dataclasses.replace(batches, phases=labels.videos if labels else None)
-    selector = _selector(output, recipe, dataset, encoder=encoder, frames=frames)
-    return _Job(encoder, loss.to(device), batches, [record.name for record in records], selector)
+    actions = [record.action for record in records]
+    phases = labels.videos if labels else None
+    return _Job(
+        encoder,
+        loss.to(device),
+        build_batches(recipe, videos, actions, encoder=encoder, phases=phases),
+        [record.name for record in records],
+        _held_out_evaluation(output, recipe, dataset, encoder=encoder, frames=frames),
+    )
 
 
-def _selector(
+def _held_out_evaluation(
     output: Path, recipe: Recipe, dataset: Dataset, *, encoder: Encoder, frames: FrameCache
-) -> Selector | None:
-    """Looks at the held-out videos while training, if the recipe says so."""
+) -> Callable[[], float] | None:
+    """Return a function that evaluates the held-out videos, if the recipe asks for it."""
     if not recipe.run.select_every:
         return None
-    records = held_out_records(run_records(output, dataset, "held_out"))
+    records = choose_held_out(run_records(output, dataset, "held_out"))
     videos = load_videos(encoder, records, frames=frames, device=encoder.device)
     actions = [record.action for record in records]
-    return Selector(
-        lambda: held_out_cycle_rate(encoder, videos, actions), recipe.run.select_every, recipe.run.patience
-    )
+    return lambda: held_out_cycle_rate(encoder, videos, actions)
 
 
 def _learn(
@@ -155,35 +155,21 @@ def _learn(
     processes: Processes,
     on_step: Callable[[StepReport], None],
 ) -> TrainState:
-    settings, rhythm, encoder = recipe.optimizer, recipe.run, job.encoder
     trainer = Trainer(
-        encoder,
+        job.encoder,
         job.loss,
-        build_optimizer(recipe, encoder, job.loss),
+        build_optimizer(recipe, job.encoder, job.loss),
         dataclasses.replace(job.batches, rank=processes.rank, world_size=processes.world_size),
         names=job.names,
-        num_updates=settings.num_updates,
-        seed=rhythm.seed,
-        accumulate=settings.accumulate,
+        settings=recipe.optimizer,
+        run_settings=recipe.run,
         augmentation=recipe.augment,
-        clip_norm=settings.clip_norm,
-        schedule=settings.schedule,
-        warmup_updates=settings.warmup_updates,
-        step_updates=settings.step_updates,
-        step_factor=settings.step_factor,
-        ema_decay=rhythm.ema_decay,
-        arithmetic=Arithmetic(
-            rhythm.precision, rhythm.channels_last, rhythm.compile, rhythm.deterministic, rhythm.cuda_graph
-        ),
-        device=processes.device,
         processes=processes,
     )
+    settings = tomllib.loads(recipe_toml(recipe))["encoder"]
     return trainer.run(
         output,
-        save_every=rhythm.save_every,
-        log_every=rhythm.log_every,
-        selector=job.selector,
-        tensorboard=rhythm.tensorboard,
+        evaluate_held_out=job.evaluate_held_out,
         on_step=on_step,
-        on_save=lambda step: save_encoder(output, encoder, tomllib.loads(recipe_toml(recipe))["encoder"]),
+        on_save=lambda step: save_encoder(output, job.encoder, settings),
     )

@@ -1,20 +1,16 @@
-"""From batches to a run folder: the loop, its state, its log."""
+"""Training: batches, the loop, its state and its log."""
 
-from cycleback.training.batches import Batch, BatchMaker, IndexSampler, mixed_seed
-from cycleback.training.distributed import Processes, joined_processes
-from cycleback.training.ema import WeightAverage
-from cycleback.training.log import read_log
-from cycleback.training.precision import Arithmetic
-from cycleback.training.report import StepReport
-from cycleback.training.selection import SELECTED_FILE, Selected, Selector
+from cycleback.training.batches import Batch, BatchMaker, IndexSampler, mix_seed
+from cycleback.training.distributed import Processes, join_processes
+from cycleback.training.held_out import SELECTED_FILE, Selected
+from cycleback.training.log import StepReport, read_log
 from cycleback.training.settings import OptimizerSettings, RunSettings
-from cycleback.training.state import STATE_FILE, TrainState
+from cycleback.training.state import STATE_FILE, TrainState, WeightAverage
 from cycleback.training.trainer import Trainer
 
 __all__ = [
     "SELECTED_FILE",
     "STATE_FILE",
-    "Arithmetic",
     "Batch",
     "BatchMaker",
     "IndexSampler",
@@ -22,12 +18,11 @@ __all__ = [
     "Processes",
     "RunSettings",
     "Selected",
-    "Selector",
     "StepReport",
     "TrainState",
     "Trainer",
     "WeightAverage",
-    "joined_processes",
-    "mixed_seed",
+    "join_processes",
+    "mix_seed",
     "read_log",
 ]

@@ -1,4 +1,4 @@
-"""Which frames an update sees: a pure function of (seed, number), so a resumed run misses nothing.
+"""The frames of each batch: a pure function of (seed, number), so a resumed run draws the same batches.
 
 Several processes share each batch: process r of W embeds its videos r, r + W, r + 2 W and so on. The batch is
 the same for any number of processes.
@@ -16,7 +16,7 @@ from torch import Tensor
 from cycleback.data.sampling import context_indices, order_batches, sample_positives
 
 IndexSampler = Callable[[int, torch.Generator], Tensor]
-"""Number of frames of a video and a generator -> sorted indices (T,)."""
+"""(number of frames of a video, generator) -> sorted indices (T,)."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Batch:
         times: (B, T) frame index / number of frames, in [0, 1).
         videos: B positions in the training set.
         has_positives: whether `inputs` holds T positives after the T anchors.
-        phases: (B, T) int64, -1 where there is no label; None where labels are not used.
-        rows: which of the B videos `inputs` holds; None: all. A process with too few repeats others' videos.
+        phases: (B, T) int64, -1 for a frame without label; None if labels are not used.
+        rows: which of the B videos `inputs` holds; None: all. A process with too few repeats other videos.
     """
 
     inputs: Tensor
@@ -46,13 +46,13 @@ class BatchMaker:
     """Draws the batch of any number.
 
     Attributes:
-        videos: one tensor (N, ...) a video: all its frames, or the feature maps of all its frames.
+        videos: one tensor (N, ...) per video: all its frames, or the feature maps of all its frames.
         actions: the action of each video; a batch holds videos of one action.
-        positive_window: farthest positive in frames, or None to draw no positives.
-        context_scale: range of the factor on `context_stride`, one draw a clip; (1, 1): none. A short stride
-            is what a frame sees in slow motion.
-        phases: (N,) int64 for each video, -1 where a frame has no label; None without labels.
-        rank: which process this is of the `world_size` that share each batch.
+        positive_window: largest distance of a positive in frames, or None to draw no positives.
+        context_scale: range of the factor on `context_stride`, one draw per clip. A short stride looks like
+            slow motion.
+        phases: (N,) int64 for each video, -1 for a frame without label; None without labels.
+        rank: the number of this process among the `world_size` that share each batch.
     """
 
     videos: Sequence[Tensor]
@@ -71,16 +71,16 @@ class BatchMaker:
 
     @property
     def batches_per_epoch(self) -> int:
-        """Batches in which every video is seen at least once."""
+        """Batches after which every video was drawn at least once."""
         return len(self._order(0))
 
     def __call__(self, number: int) -> Batch:
-        """The batch of this number; frames are read for this process's share only."""
+        """Draw the batch of this number; only the frames of this process's share are read."""
         epoch, position = divmod(number, self.batches_per_epoch)
         videos = self._order(epoch)[position]
         drawn = [self._draw(video, self._generator(number, slot)) for slot, video in enumerate(videos)]
         strides = self._strides(number, len(videos))
-        rows = shared_rows(len(videos), rank=self.rank, world_size=self.world_size)
+        rows = assign_rows(len(videos), rank=self.rank, world_size=self.world_size)
         return Batch(
             inputs=torch.stack([self._clip(videos[row], drawn[row][1], strides[row]) for row in rows]),
             times=torch.stack(
@@ -93,7 +93,7 @@ class BatchMaker:
         )
 
     def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Indices (T,) of the anchors, and of all frames wanted: (T,), or (2T,) with positives."""
+        """Draw the indices (T,) of the anchors, and of all frames: (T,), or (2T,) with positives."""
         num_frames = len(self.videos[video])
         anchors = self.sample(num_frames, generator)
         if self.positive_window is None:
@@ -104,16 +104,16 @@ class BatchMaker:
         return anchors, torch.cat([anchors, near])
 
     def _strides(self, number: int, count: int) -> list[int]:
-        """The context stride of each of `count` clips."""
+        """Draw the context stride of each of `count` clips."""
         low, high = self.context_scale
         draws = torch.rand(count, generator=self._generator(number, count)).tolist()
         return [max(1, round(self.context_stride * (low + (high - low) * draw))) for draw in draws]
 
     def _clip(self, video: int, indices: Tensor, stride: int) -> Tensor:
-        """Frames (T or 2T, C, ...)."""
+        """Return frames (T or 2T, C, ...)."""
         frames = self.videos[video]  # (N, ...)
         rows = context_indices(indices, context_frames=self.context_frames, context_stride=stride)
-        return frames[rows.to(frames.device, non_blocking=True)]  # a wait would leave the device idle
+        return frames[rows.to(frames.device, non_blocking=True)]  # waiting would leave the device idle
 
     def _labels(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> Tensor | None:
         if self.phases is None:
@@ -123,7 +123,7 @@ class BatchMaker:
         )
 
     def _generator(self, number: int, slot: int) -> torch.Generator:
-        return torch.Generator().manual_seed(mixed_seed(self.seed, number, 0, slot))
+        return torch.Generator().manual_seed(mix_seed(self.seed, number, 0, slot))
 
     def _order(self, epoch: int) -> list[list[int]]:
         if epoch not in self._orders:
@@ -132,18 +132,18 @@ class BatchMaker:
         return self._orders[epoch]
 
 
-def shared_rows(count: int, *, rank: int, world_size: int) -> tuple[int, ...]:
-    """The rows of a batch of `count` that a process embeds: `rank`, `rank + world_size` and so on.
+def assign_rows(count: int, *, rank: int, world_size: int) -> tuple[int, ...]:
+    """Return the rows of a batch of `count` that a process embeds: `rank`, `rank + world_size` and so on.
 
-    Every process gets equally many. Past the end it goes round to the first rows again; these repeats are
-    dropped when the embeddings are put together.
+    Every process gets equally many. Past the end, the first rows are repeated; the repeats are dropped when
+    the embeddings are gathered.
     """
     each = -(-count // world_size)
     return tuple((rank + turn * world_size) % count for turn in range(each))
 
 
-def mixed_seed(*parts: int) -> int:
-    """One 63-bit seed from several numbers; near-by inputs give unrelated seeds (splitmix64 finaliser)."""
+def mix_seed(*parts: int) -> int:
+    """Mix several numbers into one 63-bit seed; similar inputs give unrelated seeds (splitmix64)."""
     state = 0
     for part in parts:
         state = (state + part + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF

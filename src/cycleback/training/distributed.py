@@ -2,15 +2,15 @@
 
     torchrun --nproc-per-node 8 --no-python cycleback train VIDEOS -o RUN
 
-Each process embeds its share of the batch. The embeddings are put together on every process, so that each
-computes the loss over all pairs of the whole batch. With W processes and gradient g_r of process r through
-its own embeddings, the whole gradient is sum_r g_r. `gather` multiplies what flows back by W, so that the
-mean over processes is that sum; the weights of a loss see the whole batch on every process, and their mean is
-what it is. So all gradients are averaged, and the update is that of one process with the whole batch.
+Each process embeds its share of the batch. The embeddings are gathered on every process, so each computes the
+loss over all pairs of the whole batch. Let g_r be the gradient of process r through its own embeddings. The
+gradient of the whole batch is sum_r g_r. `gather` multiplies the gradient that flows back by W, so the mean
+over W processes is that sum. The weights of a loss see the whole batch on every process, so their gradients
+agree. Averaging all gradients therefore gives the update of one process with the whole batch.
 
 The exception is BatchNorm in training mode: its statistics are those of the process's own share.
 
-Shapes: W processes, n videos a process, B videos in all, T frames, D embedding size.
+Shapes: W processes, n videos per process, B videos in all, T frames, D embedding size.
 """
 
 import gc
@@ -27,13 +27,13 @@ from torch import Tensor, nn
 
 from cycleback.errors import TrainingError
 
-TIMEOUT = timedelta(hours=6)  # the others wait while the first process decodes videos
-BUCKET_NUMBERS = 2**24  # gradients sent at a time: 64 MiB in float32
+TIMEOUT = timedelta(hours=6)  # the other processes wait while the first one decodes videos
+BUCKET_ELEMENTS = 2**24  # gradients sent at once: 64 MiB in float32
 
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among those that train together; alone unless said otherwise."""
+    """This process among those that train together; by default it is alone."""
 
     rank: int = 0
     world_size: int = 1
@@ -41,11 +41,11 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that writes files and reports."""
+        """Whether this process writes files and reports."""
         return self.rank == 0
 
     def gather(self, embeddings: Tensor, count: int) -> Tensor:
-        """Embeddings (n, T, D) of this process's rows to those of the whole batch (B = `count`, T, D).
+        """Gather embeddings (n, T, D) of this process's rows into those of the batch (B = `count`, T, D).
 
         Row k of process r is row r + k * W of the batch. Rows past the end are repeats and are dropped.
         """
@@ -75,7 +75,7 @@ class Processes:
         return bool(votes.item())
 
     def from_first(self, value: float) -> float:
-        """The first process's value."""
+        """Return the value of the first process."""
         if self.world_size == 1:
             return value
         shared = torch.tensor(value, dtype=torch.float64, device=self.device)
@@ -94,7 +94,7 @@ class Processes:
 
     @contextmanager
     def first_alone(self) -> Iterator[None]:
-        """The first process runs the body, then all others do; where it fails, they stop too."""
+        """Run the body in the first process, then in all others; if it fails there, all stop."""
         if self.is_first:
             try:
                 yield
@@ -109,7 +109,7 @@ class Processes:
 
 
 class _Gather(torch.autograd.Function):
-    """(n, T, D) of each process to (W, n, T, D) on all; backward, this process's part times W."""
+    """Gather (n, T, D) into (W, n, T, D); backward returns this process's part times W."""
 
     @staticmethod
     def forward(context: Any, embeddings: Tensor, processes: Processes) -> Tensor:
@@ -125,11 +125,11 @@ class _Gather(torch.autograd.Function):
 
 
 def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """The gradients in groups of one type and of at most BUCKET_NUMBERS numbers, or of one tensor."""
+    """Group gradients of one type up to BUCKET_ELEMENTS elements; larger tensors are alone."""
     bucket: list[Tensor] = []
     for gradient in gradients:
         total = sum(g.numel() for g in bucket) + gradient.numel()
-        if bucket and (total > BUCKET_NUMBERS or gradient.dtype != bucket[0].dtype):
+        if bucket and (total > BUCKET_ELEMENTS or gradient.dtype != bucket[0].dtype):
             yield bucket
             bucket = []
         bucket.append(gradient)
@@ -138,21 +138,21 @@ def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def joined_processes(device: torch.device) -> Iterator[Processes]:
-    """The processes that torchrun started, or this one alone.
+def join_processes(device: torch.device) -> Iterator[Processes]:
+    """Join the processes that torchrun started; without torchrun, this process is alone.
 
-    Drop models and optimizers before the end of the body: freed after the process group is gone, what they
-    hold of it can abort the process.
+    Drop models and optimizers before the end of the body: releasing them after the process group is gone can
+    abort the process.
 
     Args:
-        device: of "cuda", each process takes the GPU of its own place on its machine.
+        device: with "cuda", each process takes the GPU with its local rank.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
         yield Processes(device=device)
         return
     is_cuda = device.type == "cuda"
     if is_cuda:
-        device = own_gpu(int(os.environ.get("LOCAL_RANK", "0")))
+        device = choose_gpu(int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
     backend = "nccl" if is_cuda else "gloo"
     dist.init_process_group(backend, timeout=TIMEOUT, device_id=device if is_cuda else None)
@@ -164,12 +164,12 @@ def joined_processes(device: torch.device) -> Iterator[Processes]:
         dist.destroy_process_group()
 
 
-def own_gpu(local_rank: int) -> torch.device:
-    """The GPU of a process, by its place among those of its machine."""
+def choose_gpu(local_rank: int) -> torch.device:
+    """Return the GPU of a process by its local rank."""
     count = torch.cuda.device_count()
     if local_rank >= count:
         raise TrainingError(
-            f"process {local_rank} of this machine has no GPU of its own, there are {count}. "
+            f"process {local_rank} of this machine has no GPU of its own; there are {count}. "
             f"Start at most {count} with --nproc-per-node, or train with --device cpu."
         )
     return torch.device("cuda", local_rank)

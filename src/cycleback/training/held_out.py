@@ -1,9 +1,11 @@
-"""How many frames of the held-out videos cycle back: a score that needs no labels.
+"""Selection without labels: keep the weights with which most held-out frames cycle back.
 
 Shapes: N frames of a video, H W pixels, V numbers of a vector, F feature channels, D embedding size.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,28 +14,61 @@ from torch import Tensor
 
 from cycleback.alignment import cycle_consistency_rate
 from cycleback.data import VideoRecord
-from cycleback.embeddings.embed import embed_maps
 from cycleback.embeddings.batches import CHUNK_FRAMES
+from cycleback.embeddings.embed import embed_maps
+from cycleback.errors import TrainingError
+from cycleback.files import write_json
 from cycleback.models import Encoder
-from cycleback.training.selection import require_held_out
 
-MOST_VIDEOS = 16  # of an action; more cost time at every look and change the rate little
+SELECTED_FILE = "selected.json"
+MAX_VIDEOS = 16  # per action; more take time at every evaluation and change the rate little
 
 
-def held_out_records(records: Sequence[VideoRecord]) -> list[VideoRecord]:
-    """Those that are measured: of each action that has two, the first MOST_VIDEOS."""
+@dataclass(frozen=True)
+class Selected:
+    """The best weights so far.
+
+    Attributes:
+        step: updates after which they were reached.
+        held_out_cycle_rate: share of held-out frames that cycle back, in [0, 1].
+        evaluations_since: held-out evaluations since then.
+    """
+
+    step: int
+    held_out_cycle_rate: float
+    evaluations_since: int = 0
+
+
+def select_better(selected: Selected | None, *, step: int, rate: float) -> Selected:
+    """Return the better of the best weights so far and the current ones; of equal rates the earlier."""
+    if selected is None or rate > selected.held_out_cycle_rate:
+        return Selected(step, rate)
+    return Selected(selected.step, selected.held_out_cycle_rate, selected.evaluations_since + 1)
+
+
+def write_selected(folder: Path, selected: Selected) -> None:
+    """Write `selected.json`."""
+    write_json(folder / SELECTED_FILE, asdict(selected), overwrite=True)
+
+
+def choose_held_out(records: Sequence[VideoRecord]) -> list[VideoRecord]:
+    """Choose the videos to evaluate: the first MAX_VIDEOS of each action that has at least two."""
     chosen: list[VideoRecord] = []
     largest = 0
     for action in sorted({record.action for record in records}):
         group = [record for record in records if record.action == action]
         largest = max(largest, len(group))
-        chosen += group[:MOST_VIDEOS] if len(group) > 1 else []
-    require_held_out(largest)
+        chosen += group[:MAX_VIDEOS] if len(group) > 1 else []
+    if largest < 2:
+        raise TrainingError(
+            f"run.select_every needs at least 2 held-out videos of one action, got {largest}. "
+            "Raise data.held_out, add videos, or set run.select_every=0."
+        )
     return chosen
 
 
 def held_out_cycle_rate(encoder: Encoder, videos: Sequence[Tensor], actions: Sequence[str]) -> float:
-    """Mean over actions of the share of frames that cycle back, over all pairs of videos of an action.
+    """Return the share of frames that cycle back over all pairs of videos of an action, mean over actions.
 
     Args:
         encoder: in evaluation mode.
@@ -49,11 +84,11 @@ def held_out_cycle_rate(encoder: Encoder, videos: Sequence[Tensor], actions: Seq
 
 
 def embed_video(encoder: Encoder, video: Tensor) -> NDArray[np.float32]:
-    """Embeddings (N, D) of a whole video in the form it is trained on."""
-    return embed_maps(encoder.embedder, _maps(encoder, video), device=encoder.device)
+    """Embed a whole video, in the form it is trained on, to (N, D)."""
+    return embed_maps(encoder.embedder, _feature_maps(encoder, video), device=encoder.device)
 
 
-def _maps(encoder: Encoder, video: Tensor) -> Iterator[Tensor]:
+def _feature_maps(encoder: Encoder, video: Tensor) -> Iterator[Tensor]:
     for start in range(0, len(video), CHUNK_FRAMES):
         chunk = video[start : start + CHUNK_FRAMES].to(encoder.device)
         if chunk.dtype == torch.uint8:

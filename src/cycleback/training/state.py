@@ -1,46 +1,48 @@
-"""The resumable state of a run: one file, written whole or not at all.
+"""What a run keeps while it trains: how far it is, what resuming needs, and the average of its weights.
 
-What a later run needs besides the weights is only the optimizer's moments and the step: everything random in
-a step is a function of (seed, step).
+Resuming needs only the weights, the optimizer's moments and the step: everything random in an update is a
+function of (seed, step).
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from torch import Tensor, nn
 
 from cycleback.errors import CheckpointError
-from cycleback.training.failures import saving
-from cycleback.training.selection import Selected
+from cycleback.files import atomic_file
+from cycleback.training.failures import explain_save_failures
+from cycleback.training.held_out import Selected
 
 STATE_FILE = "state.pt"
 
 
 class Resumable(Protocol):
-    """A module, an optimizer, an average of weights: what has a state to save."""
+    """A module, an optimizer or a weight average: anything with a state to save."""
 
     def state_dict(self) -> Any:
-        """The state, of tensors and plain values."""
+        """Return the state as tensors and plain values."""
         ...
 
     def load_state_dict(self, state: Any) -> Any:
-        """Take a saved state."""
+        """Restore a saved state."""
         ...
 
 
 @dataclass(frozen=True)
 class TrainState:
-    """How far a run has come.
+    """How far a run is.
 
     Attributes:
         step: updates made.
-        seconds: time it took, over all sittings.
-        selected: the weights kept for what they do on held-out videos; None: the last are kept.
-        stopped_early: whether it ended because `selected` had not changed for so long.
-        is_interrupted: whether it ended because of Ctrl-C or a request to terminate; the state is saved.
+        seconds: training time over all sittings.
+        selected: the weights kept for their held-out rate; None if the last weights are kept.
+        stopped_early: whether the held-out rate had stopped improving.
+        is_interrupted: whether Ctrl-C or SIGTERM stopped it; the state is saved.
     """
 
     step: int
@@ -51,27 +53,19 @@ class TrainState:
 
 
 def save_state(folder: Path, state: TrainState, parts: Mapping[str, Resumable]) -> None:
-    """Write `state.pt` so that a kill at any moment leaves the old file or the new one."""
+    """Write `state.pt`; a kill at any moment leaves the old file or the new one."""
     content = {
         "step": state.step,
         "seconds": state.seconds,
         "selected": None if state.selected is None else asdict(state.selected),
         **{name: part.state_dict() for name, part in parts.items()},
     }
-    temporary = folder / f".{STATE_FILE}.{os.getpid()}"
-    with saving(folder):
-        try:
-            with temporary.open("wb") as file:
-                torch.save(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, folder / STATE_FILE)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with explain_save_failures(folder), atomic_file(folder / STATE_FILE, overwrite=True) as draft:
+        torch.save(content, draft)
 
 
 def load_state(folder: Path, parts: Mapping[str, Resumable], *, device: torch.device) -> TrainState:
-    """Put the saved weights and moments back; the state of a run that never saved is step 0."""
+    """Restore the saved parts and return the state; a run that never saved is at step 0."""
     path = folder / STATE_FILE
     if not path.exists():
         return TrainState(step=0, seconds=0.0)
@@ -97,3 +91,57 @@ def _read(path: Path, device: torch.device) -> dict[str, Any]:
             f"{path} cannot be read: {reason}. Delete it to start this run again."
         ) from None
     return content
+
+
+class WeightAverage:
+    """Exponential moving average of the trained parameters of a module.
+
+    average = d * average + (1 - d) * weights, with d = min(decay, (1 + n) / (10 + n)) at update n (0-based),
+    so the untrained first weights are soon forgotten. Buffers, such as the statistics of BatchNorm, are
+    averages already and are used as they are.
+
+    Args:
+        module: the average starts at its current weights.
+        decay: in (0, 1), such as 0.999.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        if not 0 < decay < 1:
+            raise ValueError(f"ema_decay must be above 0 and below 1, got {decay!r}")
+        self.module, self.decay = module, decay
+        self.average = {name: weight.detach().clone() for name, weight in self._trained()}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Include the weights after update `step` (0-based)."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        for name, weight in self._trained():
+            self.average[name].lerp_(weight, 1 - decay)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Let the module hold the average inside the block, and its own weights again afterwards."""
+        own = {name: weight.detach().clone() for name, weight in self._trained()}
+        self._fill(self.average)
+        try:
+            yield
+        finally:
+            self._fill(own)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the average by name."""
+        return dict(self.average)
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Restore a saved average."""
+        if state.keys() != self.average.keys():
+            raise ValueError("the saved average has other weights")
+        self.average = {name: weight.clone() for name, weight in state.items()}
+
+    @torch.no_grad()
+    def _fill(self, weights: dict[str, Tensor]) -> None:
+        for name, weight in self._trained():
+            weight.copy_(weights[name])
+
+    def _trained(self) -> Iterator[tuple[str, nn.Parameter]]:
+        return ((name, weight) for name, weight in self.module.named_parameters() if weight.requires_grad)

@@ -1,6 +1,6 @@
 """The training loop, readable top to bottom.
 
-One update: learning rate → batch → forward → loss → backward → clip → step → log → look → save.
+One update: learning rate → batch → forward → loss → backward → clip → step → log → evaluate held-out → save.
 """
 
 import dataclasses
@@ -22,17 +22,12 @@ from cycleback.losses import CombinedLoss, LossParts
 from cycleback.models import Encoder
 from cycleback.training.batches import Batch
 from cycleback.training.distributed import Processes
-from cycleback.training.ema import WeightAverage
-from cycleback.training.failures import explained, saving
-from cycleback.training.interrupt import stop_on_interrupt
-from cycleback.training.launched import Launched, Numbers
-from cycleback.training.log import RunLog
-from cycleback.training.precision import Arithmetic, Forward, deterministic
-from cycleback.training.report import StepReport
-from cycleback.training.schedule import Schedule, learning_rate_factor
-from cycleback.training.selection import Selector, better_of, write_selected
-from cycleback.training.state import Resumable, TrainState, load_state, save_state
-from cycleback.training.step import Step
+from cycleback.training.failures import explain_failures, explain_save_failures, stop_on_interrupt
+from cycleback.training.held_out import select_better, write_selected
+from cycleback.training.log import RunLog, StepReport
+from cycleback.training.settings import OptimizerSettings, RunSettings
+from cycleback.training.state import Resumable, TrainState, WeightAverage, load_state, save_state
+from cycleback.training.update import ForwardBackward, PendingUpdate, Scalars, use_deterministic
 
 
 @dataclass
@@ -43,11 +38,10 @@ class Trainer:
         batches: number -> Batch; its inputs are frames (B, T, C, H, W, 3) uint8, vectors (B, T, C, V) or
             features (B, T, C, F, h, w).
         names: names of the training videos, for messages.
-        accumulate: batches of an update; their losses are averaged.
-        augmentation: None for inputs that are not pictures, which cannot be augmented.
-        clip_norm: longest gradient; None or 0: any.
-        ema_decay: of the running average of the weights, which is then what is saved; 0: none.
-        processes: those that train together; `batches` must share each batch among them.
+        settings: number of updates, learning rate schedule, clipping and accumulation.
+        run_settings: seed, intervals and arithmetic.
+        augmentation: None leaves frames as they are; vectors and features are never augmented.
+        processes: the processes that train together; `batches` must share each batch among them.
     """
 
     encoder: Encoder
@@ -55,196 +49,190 @@ class Trainer:
     optimizer: torch.optim.Optimizer
     batches: Callable[[int], Batch]
     names: Sequence[str]
-    num_updates: int
-    seed: int = 0
-    accumulate: int = 1
+    settings: OptimizerSettings = field(default_factory=OptimizerSettings)
+    run_settings: RunSettings = field(default_factory=RunSettings)
     augmentation: AugmentSettings | None = None
-    clip_norm: float | None = None
-    schedule: Schedule = "constant"
-    warmup_updates: int = 0
-    step_updates: Sequence[int] = ()
-    step_factor: float = 0.1
-    ema_decay: float = 0.0
-    arithmetic: Arithmetic = field(default_factory=Arithmetic)
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     processes: Processes = field(default_factory=Processes)
-
-    def __post_init__(self) -> None:
-        if self.accumulate < 1:
-            raise ValueError(f"accumulate must be at least 1, got {self.accumulate}")
 
     def run(
         self,
         folder: Path,
         *,
-        save_every: int = 100,
-        log_every: int = 10,
-        selector: Selector | None = None,
-        tensorboard: bool = False,
-        on_step: Callable[[StepReport], None] | None = None,
-        on_save: Callable[[int], object] | None = None,
+        evaluate_held_out: Callable[[], float] | None = None,
+        on_step: Callable[[StepReport], None] = lambda report: None,
+        on_save: Callable[[int], object] = lambda step: None,
     ) -> TrainState:
-        """Train to `num_updates` from where `folder` says the run is; Ctrl-C saves, then stops.
+        """Train to the last update from the state in `folder`; Ctrl-C saves, then stops.
 
         Args:
             folder: the run folder, which all processes can read. Only the first one writes there.
-            save_every: updates between saves.
-            log_every: updates between lines of the log.
-            selector: keeps the weights that are best on held-out videos; None: keeps the last.
-            tensorboard: write the log for TensorBoard, too.
-            on_step: called after each update.
+            evaluate_held_out: returns the cycle-consistency rate of the held-out videos; needed for
+                `select_every`.
+            on_step: called after each update, by the first process.
             on_save: called with the step when the encoder holds the weights to keep.
         """
-        state = load_state(folder, self._resumable, device=self.device)
+        settings, is_first = self.run_settings, self.processes.is_first
+        num_updates, log_folder = self.settings.num_updates, folder if is_first else None
+        state = load_state(folder, self._resumable, device=self.processes.device)
         self.processes.share(self.encoder, self.loss)
-        started, is_first = time.monotonic() - state.seconds, self.processes.is_first
+        started = time.monotonic() - state.seconds
         with (
-            RunLog(folder if is_first else None, resume_step=state.step, tensorboard=tensorboard) as log,
-            deterministic(self.arithmetic.deterministic),
-            stop_on_interrupt() as interrupted,
+            RunLog(log_folder, resume_step=state.step, tensorboard=settings.tensorboard) as log,
+            use_deterministic(settings.deterministic),
+            stop_on_interrupt() as is_interrupted,
         ):
-            is_done = selector is not None and selector.is_done(state.selected)
-            is_stopped = self.processes.any(interrupted())
-            waiting: deque[Launched] = deque()
-
-            def settle(left: int) -> None:
-                """Wait for all but the last `left` updates, and tell of them."""
-                while len(waiting) > left:
-                    report = waiting.popleft().report()
-                    if is_first and (report.step % log_every == 0 or report.step == self.num_updates):
-                        log.write(report.to_record(seconds=time.monotonic() - started), report)
-                    if is_first and on_step is not None:
-                        on_step(report)
-
-            while state.step < self.num_updates and not is_done and not is_stopped:
-                with explained(state.step, self.device):
-                    waiting.append(self.launch(state.step))
+            pending: deque[PendingUpdate] = deque()
+            is_stopped = self.processes.any(is_interrupted())
+            while state.step < num_updates and not self._has_lost_patience(state) and not is_stopped:
+                # learning rate, batch, forward, loss, backward, clip, step
+                with explain_failures(state.step, self.processes.device):
+                    pending.append(self.start_update(state.step))
                 state = dataclasses.replace(state, step=state.step + 1, seconds=time.monotonic() - started)
-                is_last = state.step == self.num_updates
-                looked = selector is not None and (is_last or state.step % selector.every == 0)
-                is_saved = is_last or looked or state.step % save_every == 0
-                settle(0 if is_saved else self._updates_ahead)
-                is_stopped = self.processes.any(interrupted())
-                if is_stopped:
-                    settle(0)
-                if selector is not None and looked:
-                    state = self._look(folder, state, selector, log=log, on_save=on_save)
-                    is_done = selector.is_done(state.selected)
+                is_last = state.step == num_updates
+                is_evaluated = bool(settings.select_every) and (
+                    is_last or state.step % settings.select_every == 0
+                )
+                is_saved = is_last or is_evaluated or state.step % settings.save_every == 0
+
+                # log: on a GPU, one update stays pending so that the device never idles
+                while len(pending) > (0 if is_saved else self._max_pending):
+                    self._report(pending.popleft(), log, started=started, on_step=on_step)
+                is_stopped = self.processes.any(is_interrupted())
+                while is_stopped and pending:
+                    self._report(pending.popleft(), log, started=started, on_step=on_step)
+
+                # evaluate held-out videos, and keep the weights if they are the best so far
+                if is_evaluated and evaluate_held_out is not None:
+                    state = self._select(folder, state, evaluate_held_out, log=log, on_save=on_save)
+
+                # save
                 if is_saved or is_stopped:
                     self._save(folder, state, on_save=on_save)
-        is_unfinished = state.step < self.num_updates
+        is_unfinished = state.step < num_updates
+        stopped_early = self._has_lost_patience(state) and is_unfinished
         return dataclasses.replace(
-            state, stopped_early=is_done and is_unfinished, is_interrupted=is_stopped and is_unfinished
+            state, stopped_early=stopped_early, is_interrupted=is_stopped and is_unfinished
         )
 
-    def update(self, step: int) -> StepReport:
-        """One optimizer update; all that is random in it is a function of (seed, step)."""
-        return self.launch(step).report()
-
-    def launch(self, step: int) -> Launched:
-        """Start an update without waiting for the device; its report tells whether it went well."""
-        rate = self._set_learning_rate(step)
+    def start_update(self, step: int) -> PendingUpdate:
+        """Start one update without waiting for the device; everything random depends on (seed, step)."""
+        # learning rate
+        factor = self.settings.learning_rate_factor(step)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group.setdefault("base_lr", group["lr"]) * factor
+        # batch, forward, loss, backward
         self.encoder.train()
         self.optimizer.zero_grad(set_to_none=True)
-        losses: list[LossParts] = []
+        accumulate = self.settings.accumulate
         batches: list[Batch] = []
-        for number in range(step * self.accumulate, (step + 1) * self.accumulate):
+        losses: list[LossParts] = []
+        for number in range(step * accumulate, (step + 1) * accumulate):
             batches.append(self.batches(number))
-            embeddings, parts = self._step(number, batches[-1])
+            embeddings, parts = self._forward_backward(number, batches[-1])
             losses.append(parts)
-        self.processes.average_gradients(self._parameters)
-        norm = nn.utils.clip_grad_norm_(self._parameters, self.clip_norm or math.inf)
-        launched = Launched(
+        # clip
+        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+        self.processes.average_gradients(weights)
+        norm = nn.utils.clip_grad_norm_(weights, self.settings.clip_norm or math.inf)
+        update = PendingUpdate(
             step=step + 1,
-            learning_rate=rate,
-            numbers=Numbers(norm.detach(), losses),
+            learning_rate=float(self.optimizer.param_groups[0]["lr"]),
+            scalars=Scalars(norm.detach(), losses),
             batches=batches,
             embeddings=embeddings,
             names=self.names,
-            shows_frames=self.processes.world_size == 1,
+            has_all_frames=self.processes.world_size == 1,
         )
-        if not self._updates_ahead:
-            launched.require_finite()  # before the weights are touched
+        if not self._max_pending:
+            update.require_finite()  # before the weights change
+        # step
         self.optimizer.step()
         if self._average is not None:
             self._average.update(step)
-        return launched
+        return update
 
-    def _look(
+    def _report(
+        self,
+        update: PendingUpdate,
+        log: RunLog,
+        *,
+        started: float,
+        on_step: Callable[[StepReport], None],
+    ) -> None:
+        """Wait for an update, log it if it is due, and call `on_step`."""
+        report = update.report()
+        if not self.processes.is_first:
+            return
+        if report.step % self.run_settings.log_every == 0 or report.step == self.settings.num_updates:
+            log.write(report.to_record(seconds=time.monotonic() - started), report)
+        on_step(report)
+
+    def _select(
         self,
         folder: Path,
         state: TrainState,
-        selector: Selector,
+        evaluate_held_out: Callable[[], float],
         *,
         log: RunLog,
-        on_save: Callable[[int], object] | None,
+        on_save: Callable[[int], object],
     ) -> TrainState:
-        """Measure the held-out videos; keep the weights if they are the best so far."""
+        """Evaluate the held-out videos; save the encoder if it is the best so far."""
         rate = 0.0
         if self.processes.is_first:
             with self._kept_weights():
                 self.encoder.eval()
-                rate = selector.measure()
+                rate = evaluate_held_out()
         rate = self.processes.from_first(rate)
         if not math.isfinite(rate):
             raise TrainingError(f"held-out cycle rate is {rate} at update {state.step}. Check the videos.")
-        selected = better_of(state.selected, step=state.step, rate=rate)
+        selected = select_better(state.selected, step=state.step, rate=rate)
         if self.processes.is_first:
             log.write({"step": state.step, "held_out_cycle_rate": rate})
-            with saving(folder), self._kept_weights():
-                if selected.step == state.step and on_save is not None:
+            with explain_save_failures(folder), self._kept_weights():
+                if selected.step == state.step:
                     on_save(state.step)
                 write_selected(folder, selected)
         return dataclasses.replace(state, selected=selected)
 
-    def _save(self, folder: Path, state: TrainState, *, on_save: Callable[[int], object] | None) -> None:
+    def _save(self, folder: Path, state: TrainState, *, on_save: Callable[[int], object]) -> None:
         """Write the state, and the encoder unless better weights are kept."""
         if not self.processes.is_first:
             return
         save_state(folder, state, self._resumable)
-        if state.selected is None and on_save is not None:
-            with saving(folder), self._kept_weights():
+        if state.selected is None:
+            with explain_save_failures(folder), self._kept_weights():
                 on_save(state.step)
 
+    def _has_lost_patience(self, state: TrainState) -> bool:
+        """Whether the held-out rate has not improved for `patience` evaluations."""
+        return (
+            state.selected is not None and 0 < self.run_settings.patience <= state.selected.evaluations_since
+        )
+
     def _kept_weights(self) -> AbstractContextManager[None]:
-        """The encoder holds the weights that are worth keeping: their average, where there is one."""
+        """Let the encoder hold the weights to keep: their running average, if there is one."""
         return nullcontext() if self._average is None else self._average.in_use()
 
-    def _set_learning_rate(self, step: int) -> float:
-        factor = learning_rate_factor(
-            step,
-            num_updates=self.num_updates,
-            warmup_updates=self.warmup_updates,
-            schedule=self.schedule,
-            step_updates=self.step_updates,
-            step_factor=self.step_factor,
-        )
-        for group in self.optimizer.param_groups:
-            group["lr"] = group.setdefault("base_lr", group["lr"]) * factor
-        return float(self.optimizer.param_groups[0]["lr"])
-
     @property
-    def _updates_ahead(self) -> int:
-        """Updates that may be on their way: a GPU works on one while the next is made ready."""
-        return 1 if self.device.type == "cuda" else 0
+    def _max_pending(self) -> int:
+        """Updates that may be pending: a GPU computes one while the next is prepared."""
+        return 1 if self.processes.device.type == "cuda" else 0
 
     @cached_property
-    def _step(self) -> Step:
-        return Step(
+    def _forward_backward(self) -> ForwardBackward:
+        return ForwardBackward(
             self.encoder,
             self.loss,
-            Forward(self.encoder, self.arithmetic),
-            seed=self.seed,
-            accumulate=self.accumulate,
+            self.run_settings,
+            accumulate=self.settings.accumulate,
             augmentation=self.augmentation,
-            device=self.device,
             processes=self.processes,
-            records=self.arithmetic.record,
         )
 
     @cached_property
     def _average(self) -> WeightAverage | None:
-        return WeightAverage(self.encoder, self.ema_decay) if self.ema_decay else None
+        decay = self.run_settings.ema_decay
+        return WeightAverage(self.encoder, decay) if decay else None
 
     @property
     def _resumable(self) -> dict[str, Resumable]:
@@ -254,7 +242,3 @@ class Trainer:
             "optimizer": self.optimizer,
         }
         return parts if self._average is None else {**parts, "ema": self._average}
-
-    @property
-    def _parameters(self) -> list[nn.Parameter]:
-        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]

@@ -1,20 +1,24 @@
-"""Whole videos in the form an encoder trains on.
+"""The training videos: whole, in the form an encoder trains on, and their phase labels.
 
-Shapes: N frames of a video, H W pixels, V numbers of a vector, F feature channels, h w grid.
+Shapes: N frames of a video, H W pixels, S numbers per frame of a sequence, V of a vector (S, or 2 S with
+velocities), F feature channels, h w feature map.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cycleback.data import FrameCache, VideoRecord, load_sequence
+from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence, phases_from_events
 from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import DataError
 from cycleback.models import Encoder
 from cycleback.progress import Counter, ignore
+
+UNLABELLED = -1
 
 
 def load_videos(
@@ -26,46 +30,85 @@ def load_videos(
     on_frames: Counter = ignore,
     on_features: Counter = ignore,
 ) -> list[Tensor]:
-    """Each video whole, on `device`.
+    """Load each video whole onto `device`.
 
-    Frames (N, H, W, 3) uint8; feature maps (N, F, h, w) float16 where the base is frozen, computed once;
-    vectors (N, V) float32 of sequences.
+    A video is frames (N, H, W, 3) uint8; with a frozen base, feature maps (N, F, h, w) float16, computed
+    once; for sequences, vectors (N, V) float32.
     """
     if encoder.input_kind == "vectors":
-        return [encoder.base.prepare(vectors(record)).to(device) for record in records]
-    _require_pictures(records)
-    frames.fill(records, progress=on_frames)
-    if encoder.train_base == "frozen":
-        return _load_features(encoder, records, frames=frames, device=device, on_features=on_features)
-    return frames.load_tensors(records, device=device)
-
-
-def vectors(record: VideoRecord) -> Tensor:
-    """Vectors (N, S) float32 of a sequence, as given."""
-    if record.kind != "sequence":
-        raise DataError(f"{record.path} is no sequence (.npz): encoder.base 'vector' takes nothing else")
-    return torch.from_numpy(load_sequence(record).features)
-
-
-def presentation_times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
-    """Seconds (N,) at which each frame of a video or sequence is shown."""
-    return load_sequence(record).times if record.kind == "sequence" else frames.load(record).times
-
-
-def _require_pictures(records: Sequence[VideoRecord]) -> None:
+        return [encoder.base.prepare(load_vectors(record)).to(device) for record in records]
     for record in records:
         if record.kind == "sequence":
             raise DataError(f"{record.path} is a sequence of vectors: set encoder.base='vector'")
-
-
-def _load_features(
-    encoder: Encoder,
-    records: Sequence[VideoRecord],
-    *,
-    frames: FrameCache,
-    device: torch.device,
-    on_features: Counter,
-) -> list[Tensor]:
+    frames.fill(records, progress=on_frames)
+    if encoder.train_base != "frozen":
+        return frames.load_tensors(records, device=device)
     features = FeatureCache(frames, encoder.base, device=device)
     features.fill(records, progress=on_features)
     return [torch.from_numpy(np.array(features.load(record))).to(device) for record in records]
+
+
+def load_vectors(record: VideoRecord) -> Tensor:
+    """Load the vectors (N, S) float32 of a sequence, without velocities."""
+    if record.kind != "sequence":
+        raise DataError(f"{record.path} is not a sequence (.npz), which encoder.base='vector' needs")
+    return torch.from_numpy(load_sequence(record).features)
+
+
+def load_times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
+    """Load the presentation times (N,) of a video or sequence in seconds."""
+    return load_sequence(record).times if record.kind == "sequence" else frames.load(record).times
+
+
+@dataclass(frozen=True)
+class PhaseLabels:
+    """The phases of the training videos; phase numbers of different actions differ.
+
+    Attributes:
+        videos: (N,) int64 for each video; all -1 if it lacks an event that others of its action have.
+        num_phases: of all actions together.
+    """
+
+    videos: list[Tensor]
+    num_phases: int
+
+
+def label_phases(
+    records: Sequence[VideoRecord], times: Mapping[str, NDArray[np.float64]], *, batch_size: int
+) -> PhaseLabels:
+    """Compute the phases of each training video from its key events.
+
+    Args:
+        times: name -> presentation time (N,) of each frame in seconds.
+        batch_size: videos per batch; each batch must hold one with labels.
+    """
+    num_phases = 0
+    events: dict[str, set[str]] = {}
+    first_phase: dict[str, int] = {}
+    for action in sorted({record.action for record in records}):
+        group = [record for record in records if record.action == action]
+        events[action] = {event for record in group for event in record.events}
+        _require_labels(action, group, events[action], batch_size)
+        first_phase[action] = num_phases
+        num_phases += len(events[action]) + 1
+
+    def phases_of(record: VideoRecord) -> Tensor:
+        num_frames = len(times[record.name])
+        if not events[record.action] <= record.events.keys():
+            return torch.full((num_frames,), UNLABELLED)
+        frames = list(event_frames(record, times[record.name]).values())
+        return torch.from_numpy(phases_from_events(frames, num_frames) + first_phase[record.action])
+
+    return PhaseLabels([phases_of(record) for record in records], num_phases)
+
+
+def _require_labels(action: str, records: Sequence[VideoRecord], events: set[str], batch_size: int) -> None:
+    """Refuse an action of which a batch could hold no labelled video."""
+    lacking = [record.name for record in records if not events or not events <= record.events.keys()]
+    if len(lacking) >= min(batch_size, len(records)):
+        of = f"action {action!r}" if action else "the data set"
+        raise DataError(
+            f"the supervised loss needs labels: {len(lacking)} of {len(records)} training videos of {of} "
+            f"lack key events (the first: {lacking[0]}). Label them in labels.csv, "
+            "or set loss.weights.supervised=0."
+        )
