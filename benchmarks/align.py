@@ -5,7 +5,7 @@ dtw_ratio_500       the path through a 500 x 500 matrix: a loop over cells in Py
 numpy_ratio_500     the same without numba.
 batched_ratio       each of many videos against all others: `squared_distances` and `dtw_path` for each pair,
                     over `dtw_to_many` for each video. Wall time, all processors.
-peak_mib_hour_long  `align` of two videos of 108,000 frames, D = 32 (an hour at 30 a second): most memory of a
+peak_mib_hour_long  `align` of two videos of 108,000 frames, D = 32 (an hour at 30 fps): most memory of a
                     process above what it held when the videos were ready. seconds_hour_long: its wall time.
 
 Compiling happens once, is kept on disk, and is not counted.
@@ -77,7 +77,7 @@ def seconds(run: Callable[[], Any], *, repeat: int, clock: Callable[[], float] =
     return min(times)
 
 
-def in_turns(*runs: Callable[[], Any], repeat: int) -> list[float]:
+def time_in_turns(*runs: Callable[[], Any], repeat: int) -> list[float]:
     """Least wall time of each, taken in turns so that a busy moment hits all alike."""
     rounds = [[seconds(run, repeat=1, clock=time.perf_counter) for run in runs] for _ in range(repeat)]
     return [min(times) for times in zip(*rounds, strict=True)]
@@ -111,7 +111,7 @@ def batched(videos: int = 60, frames: int = 60, size: int = 32) -> dict[str, Any
         return [path for a in all_videos for path in dtw_to_many(a, all_videos)]
 
     same = all(np.array_equal(x, y) for x, y in zip(one_by_one(), together(), strict=True))
-    slow, fast = in_turns(one_by_one, together, repeat=8)
+    slow, fast = time_in_turns(one_by_one, together, repeat=8)
     pairs = videos * videos
     return {
         "batched_ratio": round(slow / fast, 2),

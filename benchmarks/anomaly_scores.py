@@ -1,7 +1,7 @@
 """How well takes that go wrong are found: rendered pours that spill, miss the glass, or never happen.
 
-An encoder learns from takes that went well; other good takes say what is typical; the rest is judged: good
-takes it has not seen, and takes with a labelled mishap. Settings were chosen on other seeds.
+An encoder learns from good takes. Other good takes define what is normal. The rest is scored: unseen good
+takes, and takes with a labelled mishap. Settings were chosen on other seeds.
 
     anomaly_auroc            frames inside mishaps against all other frames judged
     anomaly_recall_at_5pct   share of mishap frames above the score that 5 % of the good frames judged exceed
@@ -36,10 +36,10 @@ Ranges = dict[str, tuple[str, int, int]]
 
 
 def score(cache: Path | str | None = None, *, seed: int = SEED) -> dict[str, Any]:
-    """Render, train and judge, or take what `cache` holds of it; the run's figures with their costs."""
+    """Render, train and score, reusing `cache`; return the figures of the run and its time."""
     cache = Path(cache or Path.home() / ".cache" / "cycleback" / "anomaly_scores")
     started = time.monotonic()
-    views = {name: embedded(cache / str(seed), seed, name) for name in ("run", "pretrained")}
+    views = {name: load_or_embed(cache / str(seed), seed, name) for name in ("run", "pretrained")}
     ranges = mishaps(cache / str(seed) / "videos")
     rows = {name: judge([view], ranges) for name, view in views.items()}
     rows["run and looks"] = judge(list(views.values()), ranges)
@@ -48,8 +48,8 @@ def score(cache: Path | str | None = None, *, seed: int = SEED) -> dict[str, Any
     return {key: best[key] for key in keys} | {"rows": rows, "seconds": round(time.monotonic() - started, 1)}
 
 
-def embedded(folder: Path, seed: int, encoder: str) -> EmbeddingSet:
-    """Embeddings of all videos by the trained run or by the pretrained base, kept in `folder`."""
+def load_or_embed(folder: Path, seed: int, encoder: str) -> EmbeddingSet:
+    """Embed all videos by the trained run or by the pretrained base; results are kept in `folder`."""
     saved, videos = folder / f"{encoder}.emb", folder / "videos"
     if saved.exists():
         return EmbeddingSet.load(saved)
@@ -66,18 +66,18 @@ def embedded(folder: Path, seed: int, encoder: str) -> EmbeddingSet:
 
 
 def mishaps(videos: Path) -> Ranges:
-    """Video -> what goes wrong, its first and its last frame."""
+    """Read video -> kind of mishap, its first and its last frame."""
     with (videos / "anomalies.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return {r["video"]: (r["anomaly"], int(r["start_frame"]), int(r["end_frame"])) for r in rows}
 
 
 def judge(views: list[EmbeddingSet], ranges: Ranges) -> dict[str, Any]:
-    """Figures of one encoder, or of several together."""
+    """Measure one encoder, or several together."""
     names = views[0].names
     good, unseen = names[TRAINED_ON : TRAINED_ON + GOOD], names[TRAINED_ON + GOOD : -MISHAPS]
-    typical = fit_anomaly_model(*(view.subset(good) for view in views))
-    found = {name: typical.score(*(view[name] for view in views)) for name in (*unseen, *ranges)}
+    model = fit_anomaly_model(*(view.subset(good) for view in views))
+    found = {name: model.score(*(view[name] for view in views)) for name in (*unseen, *ranges)}
     inside = {name: is_inside(each, ranges.get(name)) for name, each in found.items()}
     scores, truth = (
         np.concatenate([each.scores for each in found.values()]),
@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cache", type=Path, default=None, help="where videos, run and embeddings are kept")
+    parser.add_argument("--cache", type=Path, help="keep videos, run and embeddings in this folder")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--json", action="store_true", help="print only one line of JSON")
     args = parser.parse_args()

@@ -6,10 +6,10 @@
     anomalies   anomaly_          rendered pouring with mishaps                       anomaly_scores.py
     search      search_           a million frames on disk                            search_scores.py
 
-A figure stands beside what is reached without looking at a picture (`_proportional`, `_time_only`) or without
-training (`_pretrained`), and `_ratio` keys divide the two: below 1 is better than that for an error, above 1
-for a speed. What needs real videos is null where there are none, with the reason on stderr. All parts take
-about ten minutes on two cores; what is in the cache is not made again.
+Each figure has baselines: `_proportional` and `_time_only` ignore the pictures, `_pretrained` is not trained.
+`_ratio` keys divide the figure by its baseline: below 1 is better for an error, above 1 for a speed. Figures
+that need real videos are null where these are missing, with the reason on stderr. All parts take about ten
+minutes on two cores; the cache is reused.
 
     python benchmarks/applications.py --json --cache /tmp/applications
     python benchmarks/applications.py --only search,sound --out results/applications.json
@@ -53,7 +53,7 @@ def labels(cache: Path) -> Scores:
 
 
 def anomalies(cache: Path) -> Scores:
-    """Mishaps found; a run and plain looks together, and each alone."""
+    """Mishaps found by a run and untrained features together, and by each alone."""
     found = anomaly_scores.score(cache / "anomalies")
     best = found["rows"]["run and looks"]
     flat = {key if key.startswith("anomaly_") else f"anomaly_{key}": value for key, value in best.items()}
@@ -75,13 +75,13 @@ PARTS: dict[str, Callable[[Path], Scores]] = {
 
 
 def ratios(found: Scores, key: str, baseline: str) -> Scores:
-    """`key` over the same figure of the baseline; None where either is missing or the baseline is 0."""
+    """Divide `key` by the figure of its baseline; None where either is missing or the baseline is 0."""
     ours, theirs = found.get(key), found.get(key + baseline)
     return {f"{key}_ratio": None if ours is None or not theirs else round(ours / theirs, 3)}
 
 
 def measure(names: list[str], cache: Path) -> Scores:
-    """The figures of the named parts, one after another, and what they were made with."""
+    """Measure the named parts one after another; the result names device and versions."""
     result: Scores = {}
     made_with: Scores = {}
     for name in names:
@@ -91,21 +91,21 @@ def measure(names: list[str], cache: Path) -> Scores:
     return result | {"circumstances": made_with}
 
 
-def merged(path: Path, found: Scores) -> Scores:
-    """What the file holds, renewed by what was found."""
+def merge(path: Path, found: Scores) -> Scores:
+    """Update the figures in the file with those found."""
     before: Scores = json.loads(path.read_text("utf-8")) if path.exists() else {}
     made_with = before.pop("circumstances", {}) | found["circumstances"]
     return before | {**found, "circumstances": made_with}
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Measure the parts that were asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas (default: all)")
-    parser.add_argument("--cache", type=Path, help="where videos and runs are kept, for another time")
-    parser.add_argument("--out", type=Path, help="file whose figures are renewed; others in it are kept")
+    parser.add_argument("--only", default=",".join(PARTS), help="measure these parts (default: all)")
+    parser.add_argument("--cache", type=Path, help="keep videos and runs in this folder")
+    parser.add_argument("--out", type=Path, help="update the figures in this file and keep the others")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     args = parser.parse_args()
     names = args.only.split(",")
@@ -115,7 +115,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         found = measure(names, args.cache or Path(temporary))
     if args.out is not None:
-        found = merged(args.out, found)
+        found = merge(args.out, found)
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(json.dumps(found, indent=None if args.json else 1))

@@ -1,10 +1,10 @@
 """Fit the built-in calibration of the confidence of a match, and check it on videos it has not seen.
 
-Renders easy and hard pouring videos, embeds them, matches every ordered pair by DTW and by nearest neighbour,
-and asks how many matches are right: within 5 % of the video or 3 frames of a frame at the same point of the
-action. For DTW every fourth pair is also made to fail: b runs backwards, as if it were another action, and no
-match is right. Otherwise nobody who aligns the wrong videos would be told. Half of the videos fit the curves,
-the other half tell the error: the expected calibration error (ECE) is the mean difference between confidence
+Renders easy and hard pouring videos, embeds them, and matches every ordered pair by DTW and by nearest
+neighbour. A match is right within 5 % of the video or 3 frames of a frame at the same point of the action.
+For DTW every fourth pair is also made to fail: b runs backwards, as if it were another action, and no match is
+right; so the confidence also warns users who align the wrong videos. Half of the videos fit the curves, the
+other half measure the error: the expected calibration error (ECE) is the mean difference between confidence
 and share of right matches over ten equal groups.
 
     cycleback demo --out demo
@@ -57,7 +57,7 @@ def is_right(indices: NDArray[np.int64], a: Floats, b: Floats) -> NDArray[np.boo
     return right
 
 
-def scored(videos: Sequence[Video]) -> Scored:
+def score_pairs(videos: Sequence[Video]) -> Scored:
     """Score and truth of all matches of all ordered pairs; every fourth also warped with b backwards."""
     found: Scored = {"nearest": [], "warped": [], "backwards": []}
     for number, ((a, progress_a), (b, progress_b)) in enumerate(permutations(videos, 2)):
@@ -75,7 +75,7 @@ def scored(videos: Sequence[Video]) -> Scored:
     return found
 
 
-def rendered(folder: Path, *, videos: int, level: str, runs: Sequence[str]) -> list[list[Video]]:
+def render(folder: Path, *, videos: int, level: str, runs: Sequence[str]) -> list[list[Video]]:
     """One list of videos for each run: the same frames, embedded by each."""
     from cycleback.runs import embed_videos
 
@@ -98,25 +98,25 @@ def calibration_error(confidence: Floats, right: NDArray[np.bool_], *, groups: i
     return float(np.mean([abs(confidence[part].mean() - right[part].mean()) for part in parts]))
 
 
-def pooled(sets: Sequence[Scored], *kinds: str) -> tuple[Floats, NDArray[np.bool_]]:
+def pool(sets: Sequence[Scored], *kinds: str) -> tuple[Floats, NDArray[np.bool_]]:
     """All scores and truths of some kinds of matches."""
     scores, right = zip(*(pair for one in sets for kind in kinds for pair in one[kind]), strict=True)
     return np.concatenate(scores), np.concatenate(right)
 
 
-def collected(runs: Sequence[str], *, videos: int, folder: Path) -> tuple[list[Scored], dict[str, Scored]]:
+def collect(runs: Sequence[str], *, videos: int, folder: Path) -> tuple[list[Scored], dict[str, Scored]]:
     """Matches to fit the curves to, and others to test them, by run and level."""
     fitting, testing = [], {}
     for level in ("easy", "hard"):
-        for run, found in zip(runs, rendered(folder, videos=videos, level=level, runs=runs), strict=True):
-            fitting.append(scored(found[: len(found) // 2]))
-            testing[f"{Path(run).name}, {level}"] = scored(found[len(found) // 2 :])
+        for run, found in zip(runs, render(folder, videos=videos, level=level, runs=runs), strict=True):
+            fitting.append(score_pairs(found[: len(found) // 2]))
+            testing[f"{Path(run).name}, {level}"] = score_pairs(found[len(found) // 2 :])
     return fitting, testing
 
 
 def errors(curve: ConfidenceCurve, sets: Sequence[Scored], *kinds: str) -> dict[str, float]:
     """Share of right matches, mean confidence and ECE."""
-    scores, right = pooled(sets, *kinds)
+    scores, right = pool(sets, *kinds)
     confidence = curve.apply(scores)
     found = {"right": right.mean(), "said": confidence.mean(), "ece": calibration_error(confidence, right)}
     return {name: round(float(value), 3) for name, value in found.items()}
@@ -132,10 +132,10 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or Path(temporary)
-        fitting, testing = collected(args.run or ["pretrained"], videos=args.videos, folder=folder)
+        fitting, testing = collect(args.run or ["pretrained"], videos=args.videos, folder=folder)
     result: dict[str, Any] = {}
     for kinds in (("warped", "backwards"), ("nearest",)):
-        curve = ConfidenceCurve.fit(*pooled(fitting, *kinds), bins=12)
+        curve = ConfidenceCurve.fit(*pool(fitting, *kinds), bins=12)
         result[kinds[0]] = {name: [round(x, 3) for x in axis] for name, axis in asdict(curve).items()}
         result[f"{kinds[0]}_ece"] = errors(curve, list(testing.values()), *kinds)["ece"]
         for name, one in testing.items():

@@ -1,12 +1,12 @@
 """How far labels land from the truth when one video, or five, are labelled by hand and the rest by transfer.
 
-An encoder learns without labels; on videos it has not seen, one or five are drawn, their key events carried
-over to all others, and the distances from the true events pooled over the draws.
+An encoder learns without labels. Of the videos it has not seen, one or five are drawn and their key events
+carried over to all others. The distances from the true events are pooled over the draws.
 
     label_transfer_error_ms          hard rendered pouring, one labelled video: median over events and draws
     label_transfer_error_ms_5        five labelled videos
-    ..._time_only, ..._pretrained    the same from time alone, and from features that were never trained
-    label_transfer_within_100ms      share of the events that are no further off (with _5 and the rest)
+    ..._time_only, ..._pretrained    the same from time alone, and from untrained features
+    label_transfer_within_100ms      share of events within 100 ms (with _5 and the rest)
     label_transfer_golf_error_ms     the same on real golf swings; null where these are missing
 
     python benchmarks/label_scores.py --cache /tmp/labels
@@ -41,24 +41,24 @@ DRAWS = {1: 20, 5: 20}  # labelled videos -> draws
 
 
 def score(cache: Path) -> dict[str, Any]:
-    """All numbers; those of golf are None where the real videos are missing."""
+    """Measure all figures; those of golf are None where the real videos are missing."""
     return pouring_scores(cache) | golf_scores(cache)
 
 
 def pouring_scores(cache: Path) -> dict[str, Any]:
-    """Hard rendered pouring."""
+    """Measure hard rendered pouring."""
     folder = cache / "label-pouring"
     if not (folder / "labels.csv").exists():
         write_dataset(folder, videos=TRAINED_ON + MEASURED, seed=SEED, level="hard")
     dataset = read_dataset(folder)
     seen, held_out = dataset.names[:TRAINED_ON], dataset.names[TRAINED_ON:]
-    views = _views(dataset.subset(seen), dataset.subset(held_out), cache / "label-pouring-run", cache)
-    return measured(views, prefix="label_transfer")
+    views = _embed_views(dataset.subset(seen), dataset.subset(held_out), cache / "label-pouring-run", cache)
+    return measure(views, prefix="label_transfer")
 
 
 def golf_scores(cache: Path) -> dict[str, Any]:
-    """Real golf swings."""
-    records = list(_golf())
+    """Measure real golf swings."""
+    records = list(_read_golf())
     if not records:
         print("no golf swings: set CYCLEBACK_DATA to a folder that holds golf/labels.csv", file=sys.stderr)
         return {"label_transfer_golf_error_ms": None, "label_transfer_golf_error_ms_5": None}
@@ -66,12 +66,12 @@ def golf_scores(cache: Path) -> dict[str, Any]:
         role: Dataset(Path(), tuple(r for r in records if r.split == role)[:count], EVENTS)
         for role, count in (("train", GOLF_TRAINED_ON), ("val", GOLF_MEASURED))
     }
-    views = _views(parts["train"], parts["val"], cache / "label-golf-run", cache)
-    return measured(views, prefix="label_transfer_golf")
+    views = _embed_views(parts["train"], parts["val"], cache / "label-golf-run", cache)
+    return measure(views, prefix="label_transfer_golf")
 
 
-def measured(views: dict[str, EmbeddingSet], *, prefix: str) -> dict[str, Any]:
-    """Errors of each view for each number of labelled videos, over the same seeded draws."""
+def measure(views: dict[str, EmbeddingSet], *, prefix: str) -> dict[str, Any]:
+    """Measure the errors of each view for each number of labelled videos, over the same seeded draws."""
     result: dict[str, Any] = {}
     for view, found in views.items():
         for count, draws in DRAWS.items():
@@ -84,8 +84,8 @@ def measured(views: dict[str, EmbeddingSet], *, prefix: str) -> dict[str, Any]:
     return result
 
 
-def _views(seen: Dataset, held_out: Dataset, run: Path, cache: Path) -> dict[str, EmbeddingSet]:
-    """The held-out videos by a run that learned from `seen`, by time alone, and by features as they are."""
+def _embed_views(seen: Dataset, held_out: Dataset, run: Path, cache: Path) -> dict[str, EmbeddingSet]:
+    """Embed the held-out videos by a run trained on `seen`, by time alone, and by untrained features."""
     if not (run / "encoder.safetensors").exists():
         recipe = load_recipe("demo", ["data.held_out=0.0"])
         state = train(seen, run, recipe=recipe, cache=cache)
@@ -95,8 +95,8 @@ def _views(seen: Dataset, held_out: Dataset, run: Path, cache: Path) -> dict[str
     return {"": found, "_time_only": time_only_embeddings(found), "_pretrained": plain}
 
 
-def _golf() -> Iterator[VideoRecord]:
-    """Real-time golf swings with their eight key events and their split."""
+def _read_golf() -> Iterator[VideoRecord]:
+    """Read real-time golf swings with their eight key events and their split."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("CYCLEBACK_DATA", beside)) / "golf"
     table = folder / "labels.csv"
@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cache", type=Path, required=True, help="where videos, runs and frames are kept")
+    parser.add_argument("--cache", type=Path, required=True, help="keep videos, runs and frames here")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     args = parser.parse_args()
     print(json.dumps(score(args.cache), indent=None if args.json else 1))

@@ -54,8 +54,8 @@ def full_sort(frames: NDArray[np.float32], names: list[str], row: int) -> Found:
     return list(found.items())
 
 
-def timed(corpus: Corpus, row: int, backend: Any = None) -> tuple[float, Found]:
-    """Seconds for one search, and what it found."""
+def time_search(corpus: Corpus, row: int, backend: Any = None) -> tuple[float, Found]:
+    """Return the seconds of one search, and the frames it found."""
     query = make_frame_query(corpus, corpus.videos[row // FRAMES].name, frame=row % FRAMES)
     start = time.perf_counter()
     hits = find(corpus, query, k=HITS, backend=backend)
@@ -72,9 +72,9 @@ def score() -> dict[str, float]:
         names = list(corpus.names)
         frames = np.array(corpus.shards[0].embeddings)
         rows = np.random.default_rng(1).integers(0, VIDEOS * FRAMES, QUERIES)
-        timed(corpus, int(rows[0]))  # reads the frames
+        time_search(corpus, int(rows[0]))  # reads the frames
         for row in map(int, rows):
-            seconds, found = timed(corpus, row)
+            seconds, found = time_search(corpus, row)
             start = time.perf_counter()
             expected = full_sort(frames, names, row)
             plain.append(time.perf_counter() - start)
@@ -97,12 +97,12 @@ def compare_backends() -> dict[str, dict[str, float]]:
         add_videos(Path(folder) / "index", videos())
         index = SearchIndex.load(Path(folder) / "index")
         rows = [int(row) for row in np.random.default_rng(1).integers(0, VIDEOS * FRAMES, QUERIES)]
-        exact = [timed(index.corpus, row)[1] for row in rows]
+        exact = [time_search(index.corpus, row)[1] for row in rows]
         for name in BACKENDS[1:]:
             start = time.perf_counter()
             backend = open_backend(name, index)
             built = time.perf_counter() - start
-            found = [timed(index.corpus, row, backend) for row in rows]
+            found = [time_search(index.corpus, row, backend) for row in rows]
             shared = [len({*hits} & {*best}) / HITS for (_, hits), best in zip(found, exact, strict=True)]
             results[name] = {
                 "build_s": round(built, 1),

@@ -1,13 +1,13 @@
-"""Key events from a classifier of phases: the best split of a video into phases that come in order.
+"""Find key events with a phase classifier: the best split of a video into ordered phases.
 
-A classifier of single frames knows neither that phases come in order nor how long they last. Both are known
-from the labelled videos, and make it far better at finding moments. The events b_1 < ... < b_E maximise
+A classifier of single frames knows neither the order of phases nor how long they last. Both are known from
+the labelled videos, and help a lot to find moments. The events b_1 < ... < b_E maximise
 
     EVIDENCE sum_t log p(phase of frame t) - sum_k log((b_k+1 - b_k) / (tempo length_k))^2 / (2 SPREAD^2)
 
-where length_k is the mean length of the phase between the events k and k + 1 in the labelled videos. How long
-a video goes on before its first event and after its last says nothing. Neighbouring frames look alike and
-repeat each other, so a frame counts by EVIDENCE only. The constants were chosen on training swings.
+where length_k is the mean length of the phase between the events k and k + 1 in the labelled videos. The
+time before the first event and after the last carries no information. Neighbouring frames repeat each other,
+so each frame is weighted by EVIDENCE. The constants were chosen on training swings.
 
 Shapes: N frames of a video, D embedding size, E key events, K = E + 1 phases.
 """

@@ -1,11 +1,11 @@
 """How well a transferred sound fits the pictures it was given to.
 
-Rendered pouring: the pitch of the water tells how full the glass is, so the sound that was given to a video
-is asked for the fill of that video, which is known. Where water is seen and none is heard, what is heard
-instead counts against it. Real baseball pitches: the catch is heard at a known moment.
+Rendered pouring: the pitch of the water tells how full the glass is. The pitch of the transferred sound is
+compared with the known fill of the video, also where water is seen but not heard. Real baseball pitches: the
+catch is heard at a known moment.
 
-Each number stands beside two others: `_oracle` uses the true key events as its clock, `_proportional` no
-pictures at all, only the lengths of both videos.
+Each figure has two baselines: `_oracle` uses the true key events as its clock, `_proportional` only the
+lengths of both videos.
 """
 
 import csv
@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 def score(cache: Path, *, run: str = "pretrained") -> dict[str, Any]:
-    """All numbers; those of the pitches are None where the real videos are missing."""
+    """Measure all figures; those of the pitches are None where the real videos are missing."""
     return pouring_scores(cache, run=run) | pitch_scores(cache, run=run)
 
 
@@ -68,7 +68,7 @@ def pouring_scores(cache: Path, *, run: str = "pretrained") -> dict[str, Any]:
 
 def pitch_scores(cache: Path, *, run: str = "pretrained") -> dict[str, Any]:
     """Median distance in ms of the transferred catch from the true one, over all ordered pairs."""
-    pops = dict(_pops())
+    pops = dict(_read_pops())
     if not pops:
         return {"sound_pop_error_ms": None}
     videos = embed_videos(run, list(pops), cache=cache)
@@ -166,7 +166,7 @@ def _sharpest(audio: Audio, second: float) -> tuple[float, float]:
     return (start + int(steps.argmax())) / audio.rate, float(steps.max())
 
 
-def _pops() -> Iterator[tuple[Path, float]]:
+def _read_pops() -> Iterator[tuple[Path, float]]:
     """Real pitches with a clear catch, and its second."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("CYCLEBACK_DATA", beside)) / "pitch_audio"

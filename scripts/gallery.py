@@ -26,7 +26,7 @@ from cycleback.cli.main import main as cycleback_main
 from cycleback.video import frame_times, read_audio, read_frames
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 SHOWN = [f"takes/pouring_{number:03d}.mp4" for number in range(4)]
 LAID_OVER = (SHOWN[0], SHOWN[3])
 PAIR = ("takes/pouring_008.mp4", "takes/pouring_003.mp4")
@@ -207,7 +207,7 @@ def draw_search() -> None:
 
 
 def draw_plots() -> None:
-    """The pictures that commands draw by themselves."""
+    """Save the pictures that commands draw."""
     a, b = PAIR
     known = "takes --run run --overwrite"
     cycleback(f"plot map {known} -o map.png --size 8x6")
@@ -259,8 +259,8 @@ def save_picture(name: str, picture: Frame, *, width: int) -> None:
 
 def save(name: str, content: bytes) -> None:
     """Write one picture of the gallery."""
-    if len(content) > MOST_BYTES:
-        raise SystemExit(f"{name} has {len(content)} bytes, more than {MOST_BYTES}")
+    if len(content) > MAX_BYTES:
+        raise SystemExit(f"{name} has {len(content)} bytes, more than {MAX_BYTES}")
     (IMAGES / name).write_bytes(content)
     print(f"{name}: {len(content) // 1000} kB")
 

@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "embeddings": {"models", "data", "alignment"},
     "evaluation": {"embeddings", "data", "alignment"},
     "training": {"embeddings", "models", "data", "losses", "alignment"},
-    "applications": {"embeddings", "data", "alignment", "annotations", "video"},
+    "applications": {"embeddings", "models", "data", "alignment", "annotations", "video"},
     "recipe": {"training", "embeddings", "models", "data", "losses", "config"},
 }
 ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "applications", "evaluation", "video"}

@@ -189,19 +189,13 @@ class AnomalyReport:
 
     def rows(self) -> list[dict[str, Any]]:
         """Make one row per frame: video, frame, seconds, score, flagged (1 or 0)."""
-        return [
-            {
-                "video": name,
-                "frame": frame,
-                "seconds": round(float(seconds), 6),
-                "score": round(float(score), 4),
-                "flagged": int(flagged),
-            }
-            for name, each in self.scores.items()
-            for frame, (seconds, score, flagged) in enumerate(
-                zip(self.videos.times(name), each.scores, each.flagged, strict=True)
-            )
-        ]
+        rows: list[dict[str, Any]] = []
+        for name, each in self.scores.items():
+            times, flagged = self.videos.times(name), each.flagged
+            for frame, score in enumerate(each.scores):
+                row = {"video": name, "frame": frame, "seconds": round(float(times[frame]), 6)}
+                rows.append(row | {"score": round(float(score), 4), "flagged": int(flagged[frame])})
+        return rows
 
     def to_json(self) -> dict[str, Any]:
         """Summarise each take: verdict, peak, threshold and spans."""

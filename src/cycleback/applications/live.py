@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,8 @@ from cycleback.video.source import load_av
 
 if TYPE_CHECKING:
     import torch
+
+    from cycleback.models import Encoder
 
 Frame = NDArray[np.uint8]
 Features = Callable[["torch.Tensor"], "torch.Tensor"]
@@ -95,25 +97,7 @@ def _median_distance(reference: NDArray[np.float64]) -> float:
     return float(np.median(distances)) or 1.0
 
 
-class CausalEncoder(Protocol):
-    """What an encoder needs to embed a stream; `cycleback.Encoder` has it."""
-
-    frame_size: tuple[int, int]
-    fit: Any
-    embedder: Any
-
-    @property
-    def device(self) -> "torch.device":
-        """The device it runs on."""
-
-    def features(self, frames: "torch.Tensor") -> "torch.Tensor":
-        """Compute the feature maps of frames."""
-
-    def embed_stream(self, chunks: "Iterable[torch.Tensor]") -> "Iterator[torch.Tensor]":
-        """Embed features that arrive in pieces."""
-
-
-def build_follower(encoder: CausalEncoder, reference: Path, *, features: Features | None = None) -> Follower:
+def build_follower(encoder: "Encoder", reference: Path, *, features: Features | None = None) -> Follower:
     """Build a follower of a video file, with its key events from a `labels.csv` beside it, if any."""
     events = _read_events(reference)
     rows = list(embed_live(encoder, read_source(str(reference), encoder), features=features))
@@ -123,7 +107,7 @@ def build_follower(encoder: CausalEncoder, reference: Path, *, features: Feature
 
 
 def follow_stream(
-    encoder: CausalEncoder, frames: Iterable[Frame], follower: Follower, *, features: Features | None = None
+    encoder: "Encoder", frames: Iterable[Frame], follower: Follower, *, features: Features | None = None
 ) -> Iterator[tuple[Position, float]]:
     """Yield the position of each frame as soon as it is known, and its latency in milliseconds."""
     arrived = 0.0
@@ -140,7 +124,7 @@ def follow_stream(
 
 
 def embed_live(
-    encoder: CausalEncoder, frames: Iterable[Frame], *, features: Features | None = None
+    encoder: "Encoder", frames: Iterable[Frame], *, features: Features | None = None
 ) -> Iterator[NDArray[np.float32]]:
     """Yield one embedding (D,) per frame uint8 (H, W, 3) as soon as the frame arrives, from the past alone.
 
@@ -165,7 +149,7 @@ def embed_live(
 
 
 def read_source(
-    source: str, encoder: CausalEncoder, *, real_time: bool = False, patience: float = 0.0
+    source: str, encoder: "Encoder", *, real_time: bool = False, patience: float = 0.0
 ) -> Iterator[Frame]:
     """Yield the frames uint8 (H, W, 3) of a source, at the size the encoder wants.
 
@@ -192,7 +176,7 @@ def _read_events(reference: Path) -> dict[str, int]:
     return dict(event_frames(same[0], frame_times(reference))) if same else {}
 
 
-def _read_file(source: str, encoder: CausalEncoder, *, real_time: bool) -> Iterator[Frame]:
+def _read_file(source: str, encoder: "Encoder", *, real_time: bool) -> Iterator[Frame]:
     started = time.monotonic()
     for chunk in iter_frames(source, size=encoder.frame_size, fit=encoder.fit, chunk_frames=1):
         if real_time:
@@ -200,7 +184,7 @@ def _read_file(source: str, encoder: CausalEncoder, *, real_time: bool) -> Itera
         yield chunk.frames[0]
 
 
-def _read_growing(path: Path, encoder: CausalEncoder, patience: float) -> Iterator[Frame]:
+def _read_growing(path: Path, encoder: "Encoder", patience: float) -> Iterator[Frame]:
     if not path.is_file():
         raise VideoError(f"{path} does not exist; start the recording first, or check the spelling")
     with path.open("rb") as file:
@@ -224,7 +208,7 @@ class PatientFile:
         return found
 
 
-def _read_pipe(file: Any, encoder: CausalEncoder, name: str) -> Iterator[Frame]:
+def _read_pipe(file: Any, encoder: "Encoder", name: str) -> Iterator[Frame]:
     """Yield the frames of a video that is read from start to end, each as soon as its bytes arrive."""
     av = load_av("reading video")
     try:
@@ -243,7 +227,7 @@ def _read_pipe(file: Any, encoder: CausalEncoder, name: str) -> Iterator[Frame]:
         raise VideoError(f"{message} (.ts, .mkv, fragmented .mp4).") from error
 
 
-def _read_camera(number: int, encoder: CausalEncoder) -> Iterator[Frame]:
+def _read_camera(number: int, encoder: "Encoder") -> Iterator[Frame]:
     try:
         cv2: Any = import_module("cv2")
     except ImportError as error:

@@ -72,22 +72,17 @@ class ProgressReport:
 
     def rows(self) -> list[dict[str, Any]]:
         """Make one row per frame: video, frame, seconds, progress, confidence, reference_frame, reward."""
-        return [row for name in self.signals for row in self._rows_of(name)]
-
-    def _rows_of(self, name: str) -> list[dict[str, Any]]:
-        signal, times, rewards = self.signals[name], self.videos.times(name), self.rewards.get(name)
-        return [
-            {
-                "video": name,
-                "frame": frame,
-                "seconds": round(float(times[frame]), 6),
-                "progress": round(float(share), 4),
-                "confidence": round(float(signal.confidence[frame]), 4),
-                "reference_frame": int(signal.indices[frame]),
-            }
-            | ({} if rewards is None else {"reward": round(float(rewards[frame]), 4)})
-            for frame, share in enumerate(signal.progress)
-        ]
+        rows: list[dict[str, Any]] = []
+        for name, signal in self.signals.items():
+            for frame, seconds in enumerate(self.videos.times(name)):
+                row = {"video": name, "frame": frame, "seconds": round(float(seconds), 6)}
+                row["progress"] = round(float(signal.progress[frame]), 4)
+                row["confidence"] = round(float(signal.confidence[frame]), 4)
+                row["reference_frame"] = int(signal.indices[frame])
+                if self.rewards:
+                    row["reward"] = round(float(self.rewards[name][frame]), 4)
+                rows.append(row)
+        return rows
 
 
 def measure_progress(
