@@ -1,4 +1,4 @@
-"""Frames a second of the pretrained base on this machine: as it is, and through `fast_inference`.
+"""Measure frames per second of the pretrained base on this machine: plain, and by `fast_inference`.
 
 python benchmarks/base_speed.py [--frames 64] [--size 112] [--repeats 10] [--threads N] [--json]
 """
@@ -18,40 +18,40 @@ from cycleback.models import EfficientNetLite0, fast_inference
 def fastest(
     functions: dict[str, Callable[[Tensor], Tensor]], images: Tensor, repeats: int
 ) -> dict[str, float]:
-    """Shortest seconds of each function on `images`, taken in turns so that a busy moment hits all alike."""
+    """The shortest time of each function on `images`; they run in turns, so a busy moment hits all alike."""
     seconds = dict.fromkeys(functions, float("inf"))
     for repeat in range(repeats + 1):
         for name, function in functions.items():
             start = time.perf_counter()
             function(images)
-            if repeat > 0:  # the first round prepares
+            if repeat > 0:  # the first round warms up
                 seconds[name] = min(seconds[name], time.perf_counter() - start)
     return seconds
 
 
 def relative_error(values: Tensor, reference: Tensor) -> float:
-    """Largest difference over the largest value."""
+    """The largest difference divided by the largest value."""
     return ((values - reference).abs().max() / reference.abs().max()).item()
 
 
 @torch.no_grad()
 def measure(frames: int, size: int, repeats: int) -> dict[str, float]:
-    """Frames a second of each way, and how far the fast ways are from the plain one."""
+    """Frames per second of each version, and the error of the fast ones."""
     base = EfficientNetLite0().eval()
     coarse = torch.rand(frames, 3, size // 8, size // 8, generator=torch.Generator().manual_seed(0))
     images = F.interpolate(coarse, (size, size), mode="bilinear", align_corners=False)
-    ways: dict[str, Callable[[Tensor], Tensor]] = {
+    versions: dict[str, Callable[[Tensor], Tensor]] = {
         "eager": base,
         "fast": fast_inference(base),
         "bfloat16": fast_inference(base, precision="bfloat16"),
     }
     reference = base(images)
-    seconds = fastest(ways, images, repeats)
-    result = {f"frames_per_second_{name}": round(frames / seconds[name], 1) for name in ways}
+    seconds = fastest(versions, images, repeats)
+    result = {f"frames_per_second_{name}": round(frames / seconds[name], 1) for name in versions}
     result["ratio"] = round(seconds["eager"] / seconds["fast"], 2)
     result["ratio_bfloat16"] = round(seconds["eager"] / seconds["bfloat16"], 2)
-    result["max_relative_error"] = relative_error(ways["fast"](images), reference)
-    result["max_relative_error_bfloat16"] = relative_error(ways["bfloat16"](images), reference)
+    result["max_relative_error"] = relative_error(versions["fast"](images), reference)
+    result["max_relative_error_bfloat16"] = relative_error(versions["bfloat16"](images), reference)
     return result
 
 

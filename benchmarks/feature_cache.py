@@ -1,4 +1,4 @@
-"""What the feature cache of a frozen base gives: updates from kept maps against running the base each time.
+"""Measure what the feature cache of a frozen base saves: updates from cached maps, or from frames.
 
 Both train the embedder of the recipe `fast` on the same rendered clips, without augmentation, in turns, on
 the CPU. Times are medians over rounds of one run; computing the maps once is timed beside them.
@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 
 
 def measure(*, videos: int, updates: int, rounds: int, size: int) -> dict[str, float]:
-    """Milliseconds an update of both ways, and what the maps cost once."""
+    """Milliseconds per update of both ways, and the cost of computing the maps once."""
     recipe = load_recipe("fast", [f"data.frame_size={size}"])
     clips = [torch.from_numpy(render_video(seed, size=size).frames) for seed in range(videos)]  # (N, H, W, 3)
     base = fast_inference(copy.deepcopy(build_encoder(recipe).base))
@@ -53,8 +53,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--videos", type=int, default=6)
-    parser.add_argument("--updates", type=int, default=30, help="of each way (default: 30)")
-    parser.add_argument("--rounds", type=int, default=3, help="turns these are split into (default: 3)")
+    parser.add_argument("--updates", type=int, default=30, help="updates of each way (default: 30)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="rounds the updates are split into (default: 3)"
+    )
     parser.add_argument("--size", type=int, default=112, help="pixels of a frame's side (default: 112)")
     parser.add_argument("--json", action="store_true", help="print only one line of JSON")
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
-"""Embedding of whole videos: frames a second, memory against length, and from files.
+"""Measure the embedding of whole videos: frames per second, memory by length, and time from files.
 
-Shapes: N frames of a video, n of a chunk, H W pixels, F feature channels, h w grid, D embedding size.
+Shapes: N frames of a video, n of a chunk, H W pixels, F feature channels, h w feature map, D embedding size.
 """
 
 import tempfile
@@ -24,7 +24,7 @@ VIDEOS_FROM_FILES = 150
 
 @torch.inference_mode()
 def embedding(recipe: Recipe, *, device: torch.device, frames: int = 2048) -> dict[str, float]:
-    """Frames a second of whole videos: the peers' way; base alone, embedder alone, both."""
+    """Frames per second of whole videos: the peers' method; base alone, embedder alone, both."""
     size, few = recipe.data.frame_size, max(1, frames // 8)
     pixels = torch.randint(0, 256, (frames, size, size, 3), dtype=torch.uint8, device=device)
     video = pixels.movedim(-1, 1)  # as the frame cache has it
@@ -51,7 +51,7 @@ def embedding(recipe: Recipe, *, device: torch.device, frames: int = 2048) -> di
 
 
 def frames_per_second(function: Callable[[], object], *, device: torch.device, frames: int) -> float:
-    """So many frames by the time of a call."""
+    """Frames per second of a call that handles `frames` frames."""
     return 1000 * frames / milliseconds(function, device=device, repeats=5, warmup=3)
 
 
@@ -60,33 +60,33 @@ def embed_once(
     embed_stream: Callable[[Iterator[Tensor]], Iterator[Tensor]],
     video: Tensor,
 ) -> Tensor:
-    """Embeddings (N, D) of a video (N, 3, H, W), the base once a frame, in chunks."""
+    """Embed a video (N, 3, H, W) in chunks, with the base once per frame: (N, D)."""
     return torch.cat(list(embed_stream(features(piece) for piece in video.split(GPU_CHUNK_FRAMES))))
 
 
 @torch.inference_mode()
 def embed_host_frames(fast: FastEncoder, *, num_frames: int, chunk: Tensor, device: torch.device) -> Tensor:
-    """Embeddings (N, D) of a video that is one `chunk` (n, 3, H, W) of host memory again and again."""
+    """Embed a video that repeats one `chunk` (n, 3, H, W) of host memory: (N, D)."""
     sizes = (min(len(chunk), num_frames - start) for start in range(0, num_frames, len(chunk)))
     maps = (fast.features(chunk[:size].to(device, non_blocking=True)) for size in sizes)
     return torch.cat(list(fast.embed_stream(maps))).cpu()
 
 
 def host_chunk(recipe: Recipe, setting: Setting) -> Tensor:
-    """Frames (n, 3, H, W) of noise in host memory, where the device can fetch them by itself."""
+    """Frames (n, 3, H, W) of noise in host memory, pinned for a GPU."""
     size, count = recipe.data.frame_size, 8 if setting.is_smoke else GPU_CHUNK_FRAMES
     frames = torch.randint(0, 256, (count, size, size, 3), dtype=torch.uint8)
     return (frames.pin_memory() if setting.is_gpu else frames).movedim(-1, 1)
 
 
 def by_length(recipe: Recipe, setting: Setting, lengths: tuple[int, ...]) -> Iterator[Found]:
-    """Seconds and peak memory of videos of some lengths that come from host memory in chunks."""
+    """Seconds and peak memory of videos of several lengths that are copied from host memory in chunks."""
     torch.manual_seed(0)
     fast = FastEncoder(build_encoder(recipe).to(setting.device).eval(), precision="bfloat16")
     chunk = host_chunk(recipe, setting)
     run = partial(embed_host_frames, fast, chunk=chunk, device=setting.device)
     for length in lengths:
-        run(num_frames=length)  # a new number of frames is planned for
+        run(num_frames=length)  # cuDNN plans for a new number of frames
         forget(setting.device)
         took = seconds(partial(run, num_frames=length), device=setting.device)
         print(f"{length} frames from the host: {took:.2f} s", flush=True)
@@ -94,7 +94,7 @@ def by_length(recipe: Recipe, setting: Setting, lengths: tuple[int, ...]) -> Ite
 
 
 def from_files(data: Path, setting: Setting) -> Found:
-    """Seconds of decoding some videos, of embedding what is decoded, and of both, one beside the other."""
+    """Seconds to decode some videos, to embed the decoded ones, and to do both at once."""
     records = read_dataset(data).records[: 2 if setting.is_smoke else VIDEOS_FROM_FILES]
     recipe = setting.recipe("data.frame_size=32" if setting.is_smoke else "data.frame_size=160")
     encoder = build_encoder(recipe).to(setting.device).eval()
@@ -119,7 +119,7 @@ def from_files(data: Path, setting: Setting) -> Found:
 
 
 def measure(setting: Setting) -> Iterator[Found]:
-    """Rates from resident frames, memory from frames that come in chunks, and seconds from files."""
+    """Yield rates of resident frames, memory of frames in chunks, and seconds from files."""
     recipe = setting.recipe()
     found = embedding(recipe, device=setting.device, frames=16 if setting.is_smoke else 2048)
     yield {

@@ -1,4 +1,4 @@
-"""A frozen base and its feature cache: two thousand updates on a data set, from files to weights.
+"""Measure a frozen base and its feature cache: two thousand updates on a data set, from files to weights.
 
 Shapes: N frames of a video.
 """
@@ -18,7 +18,7 @@ from speed_loop import whole_loop
 
 
 def small_updates(setting: Setting) -> dict[str, dict[str, float]]:
-    """Milliseconds an update of the recipe `fast`, whose embedder is tiny: eager, and replayed."""
+    """Milliseconds per update of the recipe `fast`, whose embedder is tiny: eager, and by CUDA graph."""
     found = {}
     ways = {"eager": "false", "replayed": "true"} if setting.is_gpu else {"eager": "false"}
     updates, skipped = (8, 3) if setting.is_smoke else (200, 50)
@@ -40,18 +40,18 @@ def small_updates(setting: Setting) -> dict[str, dict[str, float]]:
 
 
 class Moments:
-    """When each stage of a run ended."""
+    """The time at which each stage of a run ended."""
 
     def __init__(self) -> None:
         self.started = self.decoded = self.extracted = time.perf_counter()
         self.num_frames = 0
 
     def on_frames(self, done: int, total: int) -> None:
-        """Videos are decoded."""
+        """Note the time of decoding."""
         self.decoded = self.extracted = time.perf_counter()
 
     def on_features(self, done: int, total: int) -> None:
-        """Feature maps are computed."""
+        """Note the time of the feature maps."""
         self.extracted, self.num_frames = time.perf_counter(), total
 
 
@@ -84,7 +84,7 @@ def whole_run(data: Path, setting: Setting) -> Found:
 
 
 def measure(setting: Setting) -> Iterator[Found]:
-    """Small updates on noise, then the whole run where there is a data set."""
+    """Yield small updates on noise, then the whole run if there is a data set."""
     yield {"small_updates_ms": small_updates(setting)}
     if setting.data is None:
         print("frozen: no whole run without --data DIR", flush=True)

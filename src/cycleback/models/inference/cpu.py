@@ -1,4 +1,4 @@
-"""Folded convolutions with the activation inside (oneDNN), for a CPU.
+"""Folded convolutions with the activation inside (oneDNN), for a CPU. Other devices run them unfused.
 
 Shapes: N images, O I channels out and in, H W input size, h w output size.
 """
