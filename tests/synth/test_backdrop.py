@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from cycleback.synth import plan_take
-from cycleback.synth.backdrop import draw_backdrop, world_grid
-from cycleback.synth.camera import project, view_matrix
+from cycleback.synth.backdrop import (
+    TABLE_FIELDS,
+    WALL_FIELDS,
+    Pattern,
+    draw_backdrop,
+    smooth_noise,
+    world_grid,
+)
+from cycleback.synth.drawing import project, view_matrix
+from cycleback.synth.scene import TABLE_PATTERNS, WALL_PATTERNS
 
 SCENE = plan_take(2).scene
 
@@ -31,3 +39,27 @@ def test_a_backdrop_is_always_the_same() -> None:
     view = view_matrix(SCENE.camera, 64)
     pictures = [np.asarray(draw_backdrop(SCENE, view, pixels=64)) for _ in range(2)]
     np.testing.assert_array_equal(*pictures)
+
+
+ALL = WALL_FIELDS | TABLE_FIELDS
+X, Y = np.meshgrid(np.linspace(-0.5, 0.5, 90, dtype=np.float32), np.linspace(-0.2, 0.8, 80, dtype=np.float32))
+
+
+@pytest.mark.parametrize("pattern", ALL.values(), ids=list(ALL))
+def test_a_pattern_is_a_field_between_0_and_1(pattern: Pattern) -> None:
+    field = pattern(X, Y, np.random.default_rng(0))
+    assert field.shape == X.shape
+    assert field.min() >= -1e-6 and field.max() <= 1 + 1e-6
+    assert field.std() > 0.01
+
+
+def test_every_pattern_that_can_be_drawn_by_lot_exists() -> None:
+    assert set(WALL_PATTERNS) | {"plain"} == set(WALL_FIELDS)
+    assert set(TABLE_PATTERNS) | {"plain"} == set(TABLE_FIELDS)
+
+
+def test_smooth_noise_goes_through_its_grid_without_leaving_its_range() -> None:
+    fine = smooth_noise(np.zeros((61, 41), np.float32), np.random.default_rng(1), cells=(4, 3))
+    coarse = np.random.default_rng(1).random((4, 3), dtype=np.float32)
+    np.testing.assert_allclose(fine[::20, ::20], coarse, atol=1e-6)
+    assert coarse.min() <= fine.min() and fine.max() <= coarse.max()

@@ -1,14 +1,16 @@
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 
-from cycleback.errors import DataError, OutputExistsError
+from cycleback.errors import DataError, OutputExistsError, VideoError
 from cycleback.synth import ANOMALIES, EVENTS, SynthVideo, render_video, video_seed, write_dataset
-from cycleback.synth.worker import Job, run_job
+from cycleback.synth.dataset import Job, run_job, run_jobs
 
 Written = tuple[Path, list[SynthVideo]]
 
@@ -55,7 +57,7 @@ def test_files_look_like_the_arrays(written: Written) -> None:
     with av.open(str(videos[1].path)) as file:
         decoded = np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)])
     assert np.abs(decoded.astype(int) - rendered.frames).mean() < 8
-    assert rendered.events == videos[1].events
+    assert rendered.take.events == videos[1].events
 
 
 def test_the_truth_has_one_fill_and_one_pitch_a_frame(written: Written) -> None:
@@ -143,7 +145,7 @@ def test_seeds_of_videos_never_meet() -> None:
     [
         ({"videos": 0}, "videos must be 1 or more, got 0"),
         ({"anomalies": 4}, r"anomalies must be between 0 and videos \(3\), got 4"),
-        ({"jobs": 0}, "jobs must be 1 or more, or None for one a core, got 0"),
+        ({"jobs": 0}, "jobs must be 1 or more, or None for one per core, got 0"),
         ({"seed": -2}, "seed must be 0 or more, got -2"),
         ({"level": "medium"}, "level must be one of easy, hard, got 'medium'"),
         ({"size": 20}, "size must be an even number of pixels from 48 on, got 20"),
@@ -155,3 +157,37 @@ def test_bad_arguments_are_refused_before_anything_is_written(
     with pytest.raises(ValueError, match=message):
         write_dataset(tmp_path / "new", **{"videos": 3} | settings)
     assert list(tmp_path.iterdir()) == []
+
+
+def job(path: Path) -> Job:
+    return Job(path=str(path), seed=0, level="easy", size=48, fps=30.0, anomaly=None)
+
+
+def test_a_failing_job_names_its_file_and_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    below = tmp_path / "file" / "a.mp4"
+    reason = "UserError: .*file is a file, not a folder"
+    with pytest.raises(VideoError, match=rf"could not write {below}: {reason}"):
+        run_jobs([job(below), job(tmp_path / "b.mp4")], workers=2)
+
+
+def test_truths_come_back_in_the_order_of_the_jobs(tmp_path: Path) -> None:
+    jobs = [Job(**vars(job(tmp_path / f"{seed}.mp4")) | {"seed": seed}) for seed in (4, 2, 3)]
+    truths = run_jobs(jobs, workers=2)
+    assert [truth["seed"] for truth in truths] == [4, 2, 3]
+
+
+def test_a_worker_loads_no_heavy_library() -> None:
+    code = "import cycleback.synth.dataset, sys; print({'torch', 'scipy', 'PIL', 'av'} & set(sys.modules))"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "set()"
+
+
+def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from cycleback.synth import write_dataset\n"
+        f"print(len(write_dataset({str(tmp_path / 'set')!r}, videos=2, size=48, jobs=2)))\n"
+    )
+    output = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert (output.stdout, output.stderr) == ("2\n", "")

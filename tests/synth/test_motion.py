@@ -1,8 +1,111 @@
 import numpy as np
 import pytest
 
-from cycleback.synth import Take, plan_take
+from cycleback.synth import ANOMALIES, EVENTS, Take, plan_take
 from cycleback.synth.containers import rotate
+from cycleback.synth.motion import Pace, ramp, smooth
+
+
+def test_key_events_come_in_the_order_of_the_action(takes: list[Take]) -> None:
+    for take in takes:
+        assert tuple(take.events) == EVENTS
+        frames = [0, *take.events.values(), take.num_frames]
+        assert frames == sorted(set(frames))
+
+
+def test_videos_last_from_80_to_160_frames(takes: list[Take]) -> None:
+    lengths = [take.num_frames for take in takes]
+    assert min(lengths) >= 78 and max(lengths) <= 162
+    assert np.std(lengths) > 10
+
+
+def test_events_fall_at_very_different_shares_of_the_video(takes: list[Take]) -> None:
+    shares = np.array([[frame / take.num_frames for frame in take.events.values()] for take in takes])
+    assert shares.std(axis=0).min() > 0.07
+
+
+def test_aligning_by_time_alone_misses_the_events(takes: list[Take]) -> None:
+    errors = [
+        abs(a.events[event] / a.num_frames * b.num_frames - b.events[event])
+        for a in takes
+        for b in takes
+        if a is not b
+        for event in EVENTS
+    ]
+    assert np.median(errors) >= 12
+
+
+def test_durations_of_phases_are_independent(takes: list[Take]) -> None:
+    phases = np.array([[t.timeline.prepare, t.timeline.pour, t.timeline.put_back] for t in takes])
+    correlations = np.corrcoef(phases.T)[np.triu_indices(3, 1)]
+    assert np.abs(correlations).max() < 0.6  # only the bound on the whole length ties them
+
+
+def test_a_pace_keeps_both_ends_and_never_goes_back() -> None:
+    progress = np.linspace(0, 1, 101)
+    warped = Pace(skew=1.7, pause_at=0.4, pause_share=0.3).warp(progress)
+    assert warped[0] == 0 and warped[-1] == 1
+    assert (np.diff(warped) >= 0).all()
+
+
+def test_a_pause_stands_still_for_its_share() -> None:
+    warped = Pace(pause_at=0.5, pause_share=0.2).warp(np.linspace(0, 1, 101))
+    assert np.isclose(np.diff(warped), 0).sum() == 20
+    assert warped[50] == 0.5
+
+
+def test_easing_has_no_speed_at_its_ends() -> None:
+    eased = smooth(ramp(np.linspace(0, 1, 1001), 0.0, 1.0))
+    assert eased[1] < 1e-5 and 1 - eased[-2] < 1e-5
+    assert eased[500] == 0.5
+
+
+@pytest.mark.parametrize("kind", ANOMALIES)
+def test_a_mishap_lies_inside_the_video(kind: str) -> None:
+    for seed in range(20):
+        take = plan_take(seed, level="hard", anomaly=kind)
+        start, end = take.anomaly_range
+        assert 0 <= start < end < take.num_frames
+
+
+def test_a_missed_glass_does_not_fill() -> None:
+    for seed in range(20):
+        take = plan_take(seed, anomaly="missed glass")
+        start, end = take.anomaly_range
+        assert np.ptp(take.motion.fill[start : end + 1]) == 0
+        assert take.motion.puddle[-1] > 0.2 and (take.motion.astray[start : end + 1] == 1).all()
+
+
+def test_a_spill_fills_the_glass_less_than_a_clean_pour() -> None:
+    for seed in range(20):
+        clean, spilt = plan_take(seed), plan_take(seed, anomaly="spill")
+        assert spilt.motion.fill[0] < spilt.motion.fill[-1] < clean.motion.fill[-1]
+        assert spilt.motion.puddle[-1] > 0.1
+
+
+def test_a_hand_that_withdraws_is_out_of_the_picture_meanwhile() -> None:
+    for seed in range(20):
+        take = plan_take(seed, anomaly="hand withdraws")
+        start, end = take.anomaly_range
+        assert take.motion.reach[start : end + 1].min() == 0
+        assert (take.motion.base_y[start : end + 1] == 0).all()
+
+
+def test_events_that_never_happen_are_left_out() -> None:
+    takes = [plan_take(seed, anomaly="hand withdraws") for seed in range(20)]
+    returned = {take.mishap.end < take.num_frames for take in takes}
+    assert returned == {True, False}
+    for take in takes:
+        happens = take.mishap.end < take.num_frames
+        assert tuple(take.events) == (EVENTS if happens else EVENTS[:1])
+        assert (take.motion.flow.max() > 0) == happens
+
+
+def test_a_mishap_leaves_the_scene_and_the_frames_before_it_alone() -> None:
+    clean, wrong = plan_take(4), plan_take(4, anomaly="hand withdraws")
+    before = wrong.take.events["hand touches bottle"] - 3
+    assert clean.scene == wrong.scene
+    np.testing.assert_array_equal(clean.motion.reach[:before], wrong.motion.reach[:before])
 
 
 def first(condition: np.ndarray) -> int:

@@ -5,11 +5,9 @@ import pytest
 from PIL import Image
 
 from cycleback.synth import plan_take
-from cycleback.synth.camera import view_matrix
-from cycleback.synth.drawing import Canvas
+from cycleback.synth.drawing import Canvas, view_matrix
 from cycleback.synth.props import MOVERS, PROPS, draw_mover, draw_props
-from cycleback.synth.scene import Mover, Prop
-from cycleback.synth.staging import MOVER_KINDS, PROP_KINDS
+from cycleback.synth.scene import MOVER_KINDS, PROP_KINDS, Mover, Prop
 
 SCENE = plan_take(2).scene
 AROUND = SCENE.surroundings

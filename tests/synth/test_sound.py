@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from cycleback.synth import RenderedVideo, Take, plan_take, take_audio
+from cycleback.synth import RenderedVideo, Take, plan_take, render_audio
 from cycleback.synth.containers import Container
-from cycleback.synth.sound import audible_pitch, narrow_noise, pour_pitch
+from cycleback.synth.sound import narrow_noise, pour_pitch
 
 TAKE = plan_take(34)  # a pour of more than two seconds
 
@@ -23,7 +23,7 @@ def test_the_pitch_is_that_of_a_pipe_closed_at_one_end() -> None:
 
 
 def test_the_loudest_frequency_follows_the_pitch_of_the_truth() -> None:
-    audio, pitch = take_audio(TAKE), audible_pitch(TAKE.motion, TAKE.scene.glass)
+    audio, pitch = render_audio(TAKE), TAKE.pitch
     sounding = np.flatnonzero(~np.isnan(pitch))
     tracked = []
     for frame in sounding[4:-4:6]:
@@ -35,21 +35,21 @@ def test_the_loudest_frequency_follows_the_pitch_of_the_truth() -> None:
 
 def test_the_pitch_rises_with_the_fill(takes: list[Take]) -> None:
     for take in takes:
-        pitch = audible_pitch(take.motion, take.scene.glass)
+        pitch = take.pitch
         sounding = pitch[~np.isnan(pitch)]
         assert (np.diff(sounding) >= 0).all() and sounding[-1] > 1.25 * sounding[0]
 
 
 def test_there_is_no_pitch_without_liquid_landing_in_the_glass() -> None:
     take = plan_take(3, anomaly="missed glass")
-    pitch = audible_pitch(take.motion, take.scene.glass)
+    pitch = take.pitch
     start, end = take.anomaly_range
     assert np.isnan(pitch[start : end + 1]).all()
     assert np.isnan(pitch[take.motion.flow == 0]).all()
 
 
 def test_clicks_are_where_the_truth_says() -> None:
-    audio = take_audio(TAKE)
+    audio = render_audio(TAKE)
     loudness = np.abs(audio.samples[0])
     for second in TAKE.clicks.values():
         at = round(second * audio.rate)
@@ -60,14 +60,14 @@ def test_clicks_are_where_the_truth_says() -> None:
 
 def test_the_room_is_quiet_and_nothing_clips(video: RenderedVideo) -> None:
     samples, rate = video.audio.samples[0], video.audio.rate
-    before = samples[: int(video.clicks["hand touches bottle"] * rate) - 10]
+    before = samples[: int(video.take.clicks["hand touches bottle"] * rate) - 10]
     assert 0 < np.abs(before).max() < 0.02
     assert np.abs(samples).max() < 1
 
 
 def test_the_sound_is_as_long_as_the_video(video: RenderedVideo) -> None:
     assert video.audio.samples.dtype == np.float32
-    assert video.audio.samples.shape == (1, round(len(video.frames) / video.fps * video.audio.rate))
+    assert video.audio.samples.shape == (1, round(len(video.frames) / video.take.fps * video.audio.rate))
 
 
 def test_narrow_noise_keeps_to_its_pitch() -> None:

@@ -5,9 +5,8 @@ import pytest
 from PIL import Image
 
 from cycleback.synth import plan_take
-from cycleback.synth.camera import view_matrix
 from cycleback.synth.containers import BOTTLE_SHAPES, GLASS_SHAPES, Container
-from cycleback.synth.drawing import Canvas
+from cycleback.synth.drawing import Canvas, view_matrix
 from cycleback.synth.scene import Scene
 from cycleback.synth.vessels import draw_bottle, draw_glass_back, draw_glass_front
 

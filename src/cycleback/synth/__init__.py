@@ -1,10 +1,9 @@
-"""Rendered videos of the Pouring action, with sound and the whole truth: for demos, tests and benchmarks."""
+"""Render videos of the Pouring action with sound and ground truth, for demos, tests and benchmarks."""
 
 from cycleback.synth.dataset import SynthVideo, video_seed, write_dataset
 from cycleback.synth.levels import LEVELS
-from cycleback.synth.mishaps import ANOMALIES
-from cycleback.synth.pouring import RenderedVideo, Take, plan_take, render_video, take_audio, take_frames
-from cycleback.synth.timeline import EVENTS
+from cycleback.synth.motion import ANOMALIES, EVENTS
+from cycleback.synth.pouring import RenderedVideo, Take, plan_take, render_audio, render_frames, render_video
 
 __all__ = [
     "ANOMALIES",
@@ -14,9 +13,9 @@ __all__ = [
     "SynthVideo",
     "Take",
     "plan_take",
+    "render_audio",
+    "render_frames",
     "render_video",
-    "take_audio",
-    "take_frames",
     "video_seed",
     "write_dataset",
 ]

@@ -1,30 +1,42 @@
-"""A folder of pouring videos with labels and truth: what `cycleback synth` writes."""
+"""Write a folder of pouring videos with labels and ground truth, with several processes.
+
+A worker is a new interpreter that runs `serve_jobs`: it reads jobs and writes ground truth as JSON lines.
+Unlike `multiprocessing`, it never imports the caller's script, so a script needs no `__main__` guard, and a
+worker does not load the caller's modules.
+"""
 
 import csv
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from cycleback.errors import DataError, OutputExistsError
-from cycleback.synth.mishaps import ANOMALIES
-from cycleback.synth.pouring import check_settings, check_size
-from cycleback.synth.worker import Job, run_jobs
+from cycleback.errors import DataError, OutputExistsError, VideoError
+from cycleback.files import atomic_folder
+from cycleback.progress import Counter, ignore
+from cycleback.synth.motion import ANOMALIES
+from cycleback.synth.pouring import check_settings, check_size, plan_take, render_audio, render_frames
+from cycleback.video import write_video
 
 FPS = 30.0
 TRUTH_FORMAT = 1
 
+Truth = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class SynthVideo:
-    """One written video; `path` is where it lies when the whole set is written."""
+    """One written video."""
 
     name: str
     path: Path
@@ -45,63 +57,66 @@ def write_dataset(
     size: int = 112,
     anomalies: int = 0,
     jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Counter = ignore,
     overwrite: bool = False,
 ) -> list[SynthVideo]:
-    """Write `videos` pouring videos with sound, `labels.csv`, `truth.json` and, where asked, `anomalies.csv`.
+    """Write `videos` pouring videos with sound, `labels.csv`, `truth.json` and, if asked, `anomalies.csv`.
 
-    Video k depends on (seed, k, level, size) only: not on how many there are, nor on `jobs`. The folder
-    appears when it is whole.
+    Video k depends only on (seed, k, level, size), not on the number of videos or on `jobs`. The folder
+    appears only when it is complete.
 
     Args:
-        directory: Folder to write; it may exist when it is empty.
-        videos: How many, at least 1.
+        directory: Folder to write; an existing folder must be empty.
+        videos: Number of videos, at least 1.
         seed: Another seed gives another set.
         level: "easy" or "hard".
         size: Side of a frame in pixels, even, at least 48.
-        anomalies: How many of the videos, the last ones, go wrong: each kind in turn.
-        jobs: Processes; None for one a core.
-        progress: Called with (videos done, videos in all) after each video.
-        overwrite: Replace a folder that is not empty.
+        anomalies: In how many of the videos, the last ones, something goes wrong: each kind in turn.
+        jobs: Processes; None for one per core.
+        progress: Called with (videos done, videos in total) after each video.
+        overwrite: Overwrite a folder that is not empty.
     """
     _check_counts(videos=videos, anomalies=anomalies, jobs=jobs, seed=seed)
     check_settings(level=level, fps=FPS, anomaly=None)
     check_size(size)
     target = Path(directory)
-    with _new_folder(target, overwrite=overwrite) as folder:
+    if target.exists() and not target.is_dir():
+        raise DataError(f"{target} is a file; give a folder to write the videos into")
+    if target.is_dir() and any(target.iterdir()) and not overwrite:
+        raise OutputExistsError(f"{target} is not empty. Add --overwrite, or give another folder.")
+    with atomic_folder(target, overwrite=overwrite) as folder:
         work = [
             Job(
-                path=str(folder / f"{video_name(index)}.mp4"),
+                path=str(folder / f"{_video_name(index)}.mp4"),
                 seed=video_seed(seed, index),
                 level=level,
                 size=size,
                 fps=FPS,
-                anomaly=_anomaly(index, videos=videos, anomalies=anomalies),
+                anomaly=_choose_anomaly(index, videos=videos, anomalies=anomalies),
             )
             for index in range(videos)
         ]
         truths = run_jobs(work, workers=min(jobs or os.cpu_count() or 1, videos), progress=progress)
-        written = [_synth_video(target, index, truth) for index, truth in enumerate(truths)]
+        written = [_describe_video(target, index, truth) for index, truth in enumerate(truths)]
         settings = {"format": TRUTH_FORMAT, "seed": seed, "level": level, "size": size, "fps": FPS}
-        _write_truth(folder, settings, written, truths)
-        _write_labels(folder, written)
-        if anomalies:
-            _write_anomalies(folder, written)
+        _write_tables(folder, written)
+        by_name = {video.name: truth for video, truth in zip(written, truths, strict=True)}
+        text = json.dumps(settings | {"videos": by_name}, separators=(",", ":"), allow_nan=False)
+        (folder / "truth.json").write_text(text + "\n", encoding="utf-8")
     return written
 
 
-def video_name(index: int) -> str:
-    """Name of a video, without suffix: pouring_000."""
-    return f"pouring_{index:03d}"
-
-
 def video_seed(seed: int, index: int) -> int:
-    """The seed of video `index` of the set `seed`; independent for every pair."""
+    """Return the seed of video `index` of the set `seed`, independent for every pair."""
     return int(np.random.SeedSequence((seed, index)).generate_state(1, np.uint64)[0])
 
 
-def _anomaly(index: int, *, videos: int, anomalies: int) -> str | None:
-    """What goes wrong in video `index`: the last `anomalies` videos take the kinds in turn."""
+def _video_name(index: int) -> str:
+    return f"pouring_{index:03d}"
+
+
+def _choose_anomaly(index: int, *, videos: int, anomalies: int) -> str | None:
+    """Choose what goes wrong in video `index`: the last `anomalies` videos get each kind in turn."""
     number = index - (videos - anomalies)
     return ANOMALIES[number % len(ANOMALIES)] if number >= 0 else None
 
@@ -112,47 +127,16 @@ def _check_counts(*, videos: int, anomalies: int, jobs: int | None, seed: int) -
     if not 0 <= anomalies <= videos:
         raise ValueError(f"anomalies must be between 0 and videos ({videos}), got {anomalies}")
     if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs must be 1 or more, or None for one a core, got {jobs}")
+        raise ValueError(f"jobs must be 1 or more, or None for one per core, got {jobs}")
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}")
 
 
-@contextmanager
-def _new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A folder beside `target` that takes its place when all went well, and vanishes when not."""
-    if target.exists() and not target.is_dir():
-        raise DataError(f"{target} is a file; give a folder to write the videos into")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise OutputExistsError(f"{target} is not empty. Add --overwrite, or give another folder.")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
-    except OSError as error:
-        raise DataError(f"cannot make {target}: {error.strerror}. Give another folder.") from error
-    try:
-        yield partial
-        partial.chmod(0o755)  # mkdtemp makes it private
-        _replace(partial, target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _replace(partial: Path, target: Path) -> None:
-    """Put `partial` in the place of `target`; an old folder is moved aside first and removed last."""
-    if not target.exists():
-        partial.rename(target)
-        return
-    old = partial.with_suffix(".old")
-    target.rename(old)
-    partial.rename(target)
-    shutil.rmtree(old)
-
-
-def _synth_video(directory: Path, index: int, truth: dict[str, Any]) -> SynthVideo:
+def _describe_video(directory: Path, index: int, truth: Truth) -> SynthVideo:
     anomaly = truth["anomaly"]
     return SynthVideo(
-        name=video_name(index),
-        path=directory / f"{video_name(index)}.mp4",
+        name=_video_name(index),
+        path=directory / f"{_video_name(index)}.mp4",
         seed=truth["seed"],
         events=truth["events"],
         anomaly=anomaly and anomaly["kind"],
@@ -162,24 +146,136 @@ def _synth_video(directory: Path, index: int, truth: dict[str, Any]) -> SynthVid
     )
 
 
-def _write_truth(
-    folder: Path, settings: dict[str, Any], written: list[SynthVideo], truths: list[dict[str, Any]]
-) -> None:
-    by_name = {video.name: truth for video, truth in zip(written, truths, strict=True)}
-    text = json.dumps(settings | {"videos": by_name}, indent=None, separators=(",", ":"), allow_nan=False)
-    (folder / "truth.json").write_text(text + "\n", encoding="utf-8")
+def _write_tables(folder: Path, written: list[SynthVideo]) -> None:
+    """Write labels.csv, and anomalies.csv if there are any."""
+    events = [(video.name, event, frame) for video in written for event, frame in video.events.items()]
+    _write_csv(folder / "labels.csv", ("video", "event", "frame"), events)
+    ranges = [(v.name, v.anomaly, *v.anomaly_range) for v in written if v.anomaly_range is not None]
+    if ranges:
+        _write_csv(folder / "anomalies.csv", ("video", "anomaly", "start_frame", "end_frame"), ranges)
 
 
-def _write_labels(folder: Path, written: list[SynthVideo]) -> None:
-    rows = [(video.name, event, frame) for video in written for event, frame in video.events.items()]
-    _write_csv(folder / "labels.csv", ("video", "event", "frame"), rows)
-
-
-def _write_anomalies(folder: Path, written: list[SynthVideo]) -> None:
-    rows = [(v.name, v.anomaly, *v.anomaly_range) for v in written if v.anomaly_range is not None]
-    _write_csv(folder / "anomalies.csv", ("video", "anomaly", "start_frame", "end_frame"), rows)
-
-
-def _write_csv(path: Path, header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+def _write_csv(path: Path, header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+@dataclass(frozen=True)
+class Job:
+    """One video to write."""
+
+    path: str
+    seed: int
+    level: str
+    size: int
+    fps: float
+    anomaly: str | None
+
+
+def run_job(job: Job) -> Truth:
+    """Render and write one video, and return its ground truth."""
+    take = plan_take(job.seed, level=job.level, fps=job.fps, anomaly=job.anomaly)
+    frames = render_frames(take, size=job.size)
+    write_video(job.path, frames, fps=job.fps, audio=render_audio(take), repeatable=True)
+    return take.truth()
+
+
+def run_jobs(jobs: Sequence[Job], *, workers: int, progress: Counter = ignore) -> list[Truth]:
+    """Run all jobs and return the ground truths in the same order."""
+    if workers > 1:
+        with WorkerPool(workers) as pool:
+            return pool.run(jobs, progress=progress)
+    truths = []
+    for job in jobs:
+        truths.append(run_job(job))
+        progress(len(truths), len(jobs))
+    return truths
+
+
+class WorkerPool:
+    """Worker processes, each served by a thread; they always end with the `with` block."""
+
+    def __init__(self, workers: int) -> None:
+        """Start `workers` processes."""
+        self._processes = [_start_worker() for _ in range(workers)]
+        self._idle: SimpleQueue[subprocess.Popen[str]] = SimpleQueue()
+        for process in self._processes:
+            self._idle.put(process)
+
+    def __enter__(self) -> "WorkerPool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill()
+        for process in self._processes:
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]  # both are pipes
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+
+    def run(self, jobs: Sequence[Job], *, progress: Counter) -> list[Truth]:
+        """Return the ground truths in the order of the jobs; the first error stops all and is raised."""
+        with ThreadPoolExecutor(len(self._processes)) as threads:
+            futures = [threads.submit(self._run_one, job) for job in jobs]
+            try:
+                for done, future in enumerate(as_completed(futures), start=1):
+                    future.result()
+                    progress(done, len(jobs))
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                self._kill()  # ends the threads that wait for an answer
+                raise
+            return [future.result() for future in futures]
+
+    def _run_one(self, job: Job) -> Truth:
+        process = self._idle.get()
+        answer = _exchange(process, asdict(job))
+        self._idle.put(process)
+        if "error" in answer:
+            raise VideoError(f"could not write {job.path}: {answer['error']}")
+        return answer
+
+
+def _start_worker() -> "subprocess.Popen[str]":
+    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the workers are the parallelism
+    return subprocess.Popen(
+        [sys.executable, "-c", "from cycleback.synth.dataset import serve_jobs; serve_jobs()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env=os.environ | one_thread | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+
+
+def _exchange(process: "subprocess.Popen[str]", message: dict[str, Any]) -> Truth:
+    """Send one line and read one line."""
+    assert process.stdin is not None and process.stdout is not None  # both are pipes
+    try:
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+    except (OSError, ValueError) as error:
+        return {"error": f"the worker is gone ({error})"}
+    if not line:
+        return {"error": f"the worker ended with exit code {process.wait()}"}
+    answer: Truth = json.loads(line)
+    return answer
+
+
+def serve_jobs() -> None:
+    """Answer every line of standard input until it ends; runs in the worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the caller, which ends the workers
+    answers = sys.stdout
+    sys.stdout = sys.stderr  # nothing but answers may reach the pipe
+    for line in sys.stdin:
+        try:
+            answer = run_job(Job(**json.loads(line)))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()

@@ -1,49 +1,29 @@
-"""How much the videos of a set differ: every range that `easy` and `hard` draw from, in one table."""
+"""The ranges that the levels `easy` and `hard` draw from: how much the videos of a set differ."""
 
 from dataclasses import dataclass
+from typing import Any
 
 Range = tuple[float, float]
-
-# Seconds of each part of the action. The ends of a range are likelier than its middle (see `Level.extremes`),
-# and the parts are independent, so the same event comes early in one video and late in the next.
-_EASY_SECONDS: dict[str, Range] = {
-    "lead_in": (0.07, 2.0),
-    "reach": (0.27, 1.4),
-    "prepare": (0.45, 2.3),
-    "pour": (0.60, 3.2),
-    "put_back": (0.45, 2.3),
-    "withdraw": (0.25, 1.2),
-    "tail": (0.07, 2.0),
-}
-_HARD_SECONDS: dict[str, Range] = {
-    "lead_in": (0.04, 2.5),
-    "reach": (0.27, 1.6),
-    "prepare": (0.36, 2.8),
-    "pour": (0.50, 3.4),
-    "put_back": (0.36, 2.8),
-    "withdraw": (0.20, 1.4),
-    "tail": (0.04, 2.5),
-}
 
 
 @dataclass(frozen=True)
 class Level:
-    """Ranges are (low, high), drawn uniformly; chances are probabilities."""
+    """Ranges are (low, high) and drawn uniformly; chances are probabilities."""
 
     seconds: dict[str, Range]
-    extremes: float  # both parameters of the beta distribution of log seconds: below 1 favours the ends
+    extremes: float  # both parameters of the beta distribution of log seconds; below 1 favours the ends
     total_seconds: Range
     skew: Range  # exponent of the progress inside a phase
     pause_chance: float
 
     bottle_height: Range
-    bottle_width: Range  # factor on each silhouette's own width
+    bottle_width: Range  # factor on the silhouette's own width
     glass_height: Range
     glass_width: Range
     glass_start: Range  # fill of the glass before the pour
     glass_final: Range
     bottle_fill: Range
-    back_shift: float  # how far from its first place the bottle may be put back
+    back_shift: float  # distance from its first place at which the bottle may be put back
     all_liquids: bool
     all_walls: bool
     plain_wall_chance: float
@@ -56,90 +36,70 @@ class Level:
     roll: float  # radians
     shear: float
     keystone: float
-    flatness: Range  # height of an ellipse that is a circle seen from the camera, over its width
-    shake: Range  # in parts of the frame width
+    flatness: Range  # height over width of a horizontal circle as the camera sees it
+    shake: Range  # as a share of the frame width
     distractors: tuple[int, int]
     mover_chance: float
     glove_chance: float
-    entry_angle: Range  # radians: below 0 the arm comes from below
+    entry_angle: Range  # radians; below 0 the arm comes from below
 
     brightness: Range
     tint: float
-    light_slope: Range  # how much darker the far side is
+    light_slope: Range  # how much darker the side away from the light is
     noise: Range  # sensor noise, in grey values
 
 
+# Seconds of each part of the action (easy, hard). The ends of a range are likelier than its middle (see
+# `Level.extremes`). The parts are independent, so an event may come early in one video and late in another.
+_SECONDS: dict[str, tuple[Range, Range]] = {
+    "lead_in": ((0.07, 2.0), (0.04, 2.5)),
+    "reach": ((0.27, 1.4), (0.27, 1.6)),
+    "prepare": ((0.45, 2.3), (0.36, 2.8)),
+    "pour": ((0.60, 3.2), (0.50, 3.4)),
+    "put_back": ((0.45, 2.3), (0.36, 2.8)),
+    "withdraw": ((0.25, 1.2), (0.20, 1.4)),
+    "tail": ((0.07, 2.0), (0.04, 2.5)),
+}
+# field of Level -> (easy, hard)
+_VALUES: dict[str, tuple[Any, Any]] = {
+    "extremes": (0.5, 0.4),
+    "total_seconds": ((2.7, 5.3), (2.7, 5.3)),
+    "skew": ((0.8, 1.25), (0.55, 1.8)),
+    "pause_chance": (0.2, 0.5),
+    "bottle_height": ((0.33, 0.44), (0.31, 0.46)),
+    "bottle_width": ((0.85, 1.15), (0.8, 1.25)),
+    "glass_height": ((0.16, 0.24), (0.155, 0.25)),
+    "glass_width": ((0.95, 1.1), (0.85, 1.25)),
+    "glass_start": ((0.0, 0.0), (0.0, 0.12)),
+    "glass_final": ((0.65, 0.92), (0.5, 0.95)),
+    "bottle_fill": ((0.7, 0.9), (0.5, 0.95)),
+    "back_shift": (0.03, 0.05),
+    "all_liquids": (False, True),
+    "all_walls": (False, True),
+    "plain_wall_chance": (0.4, 0.1),
+    "plain_table_chance": (0.4, 0.15),
+    "texture": ((0.3, 0.8), (0.5, 1.0)),
+    "mirror_chance": (0.5, 0.5),
+    "zoom": ((1.02, 1.32), (0.95, 1.36)),
+    "pan": (0.04, 0.04),
+    "roll": (0.05, 0.10),
+    "shear": (0.05, 0.12),
+    "keystone": (0.1, 0.22),
+    "flatness": ((0.1, 0.3), (0.08, 0.38)),
+    "shake": ((0.0, 0.004), (0.004, 0.018)),
+    "distractors": ((0, 2), (1, 4)),
+    "mover_chance": (0.0, 0.5),
+    "glove_chance": (0.15, 0.2),
+    "entry_angle": ((-0.5, 0.5), (-0.7, 0.6)),
+    "brightness": ((0.8, 1.1), (0.62, 1.14)),
+    "tint": (0.08, 0.14),
+    "light_slope": ((0.05, 0.15), (0.1, 0.45)),
+    "noise": ((0.0, 2.0), (1.0, 5.0)),
+}
 LEVELS: dict[str, Level] = {
-    "easy": Level(
-        seconds=_EASY_SECONDS,
-        extremes=0.5,
-        total_seconds=(2.7, 5.3),
-        skew=(0.8, 1.25),
-        pause_chance=0.2,
-        bottle_height=(0.33, 0.44),
-        bottle_width=(0.85, 1.15),
-        glass_height=(0.16, 0.24),
-        glass_width=(0.95, 1.1),
-        glass_start=(0.0, 0.0),
-        glass_final=(0.65, 0.92),
-        bottle_fill=(0.7, 0.9),
-        back_shift=0.03,
-        all_liquids=False,
-        all_walls=False,
-        plain_wall_chance=0.4,
-        plain_table_chance=0.4,
-        texture=(0.3, 0.8),
-        mirror_chance=0.5,
-        zoom=(1.02, 1.32),
-        pan=0.04,
-        roll=0.05,
-        shear=0.05,
-        keystone=0.1,
-        flatness=(0.1, 0.3),
-        shake=(0.0, 0.004),
-        distractors=(0, 2),
-        mover_chance=0.0,
-        glove_chance=0.15,
-        entry_angle=(-0.5, 0.5),
-        brightness=(0.8, 1.1),
-        tint=0.08,
-        light_slope=(0.05, 0.15),
-        noise=(0.0, 2.0),
-    ),
-    "hard": Level(
-        seconds=_HARD_SECONDS,
-        extremes=0.4,
-        total_seconds=(2.7, 5.3),
-        skew=(0.55, 1.8),
-        pause_chance=0.5,
-        bottle_height=(0.31, 0.46),
-        bottle_width=(0.8, 1.25),
-        glass_height=(0.155, 0.25),
-        glass_width=(0.85, 1.25),
-        glass_start=(0.0, 0.12),
-        glass_final=(0.5, 0.95),
-        bottle_fill=(0.5, 0.95),
-        back_shift=0.05,
-        all_liquids=True,
-        all_walls=True,
-        plain_wall_chance=0.1,
-        plain_table_chance=0.15,
-        texture=(0.5, 1.0),
-        mirror_chance=0.5,
-        zoom=(0.95, 1.36),
-        pan=0.04,
-        roll=0.10,
-        shear=0.12,
-        keystone=0.22,
-        flatness=(0.08, 0.38),
-        shake=(0.004, 0.018),
-        distractors=(1, 4),
-        mover_chance=0.5,
-        glove_chance=0.2,
-        entry_angle=(-0.7, 0.6),
-        brightness=(0.62, 1.14),
-        tint=0.14,
-        light_slope=(0.1, 0.45),
-        noise=(1.0, 5.0),
-    ),
+    name: Level(
+        seconds={part: ranges[column] for part, ranges in _SECONDS.items()},
+        **{field: values[column] for field, values in _VALUES.items()},
+    )
+    for column, name in enumerate(("easy", "hard"))
 }

@@ -1,4 +1,4 @@
-"""Draw what has nothing to do with the action: things on the table, and something moving behind it."""
+"""Draw distractors: objects on the table, and an object that moves behind it."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from cycleback.synth.scene import Mover, Prop, Scene
 
 
 def draw_props(canvas: Canvas, scene: Scene) -> None:
-    """All things on the table, the farthest first."""
+    """Draw all objects on the table, the farthest first."""
     flatness = scene.camera.flatness
     for prop in sorted(scene.surroundings.props, key=lambda prop: -prop.depth):
         size = 0.1 * prop.size
@@ -38,28 +38,20 @@ def _fruit(canvas: Canvas, prop: Prop, at: Points, flatness: float) -> None:
     radius = 0.045 * prop.size
     middle = at + point(0.0, radius)
     canvas.ellipse(middle, (radius, radius * 0.95), prop.colour)
-    canvas.ellipse(
-        middle + point(-0.3 * radius, 0.3 * radius),
-        (radius * 0.4, radius * 0.35),
-        with_alpha((255, 255, 255), 0.28),
-    )
-    canvas.capsule(
-        middle + point(0.0, radius * 0.85), middle + point(0.008, radius * 1.3), (0.004, 0.004), (90, 66, 40)
-    )
+    shine = middle + point(-0.3 * radius, 0.3 * radius)
+    canvas.ellipse(shine, (radius * 0.4, radius * 0.35), with_alpha((255, 255, 255), 0.28))
+    stem = (middle + point(0.0, radius * 0.85), middle + point(0.008, radius * 1.3))
+    canvas.capsule(*stem, (0.004, 0.004), (90, 66, 40))
 
 
 def _cup(canvas: Canvas, prop: Prop, at: Points, flatness: float) -> None:
     cup = Container(kind="mug", height=0.085 * prop.size, radius=0.042 * prop.size)
     canvas.polygon(cup.outline(flatness) + at, prop.colour)
     canvas.polygon(cup.strip(-1, -0.5) + at, with_alpha((0, 0, 0), 0.2))
-    canvas.ellipse(
-        at + point(0.0, cup.height), (cup.radius, cup.radius * flatness), darker(prop.colour, 0.35)
-    )
-    canvas.ellipse(
-        at + point(0.0, cup.height - 0.004),
-        (cup.radius * 0.85, cup.radius * 0.8 * flatness),
-        prop.second_colour,
-    )
+    mouth = (cup.radius, cup.radius * flatness)
+    canvas.ellipse(at + point(0.0, cup.height), mouth, darker(prop.colour, 0.35))
+    drink = (cup.radius * 0.85, cup.radius * 0.8 * flatness)
+    canvas.ellipse(at + point(0.0, cup.height - 0.004), drink, prop.second_colour)
 
 
 def _plant(canvas: Canvas, prop: Prop, at: Points, flatness: float) -> None:
@@ -100,13 +92,13 @@ PROPS: dict[str, Callable[[Canvas, Prop, Points, float], None]] = {
 
 
 def draw_mover(canvas: Canvas, scene: Scene, mover: Mover, *, seconds: float) -> None:
-    """Something behind the table that moves on its own time."""
+    """Draw the object that moves behind the table."""
     turn = seconds / mover.period + mover.phase
     MOVERS[mover.kind](canvas, mover, turn, scene.surroundings.table_depth)
 
 
 def _passer(canvas: Canvas, mover: Mover, turn: float, table: float) -> None:
-    """Someone walking past, out of focus; waist and up over the table's far edge."""
+    """A person who walks past, out of focus, seen above the far edge of the table."""
     x = -0.9 + 1.8 * ((turn * 0.5) % 1.0)
     shape = half_ellipse(0.11, 3.2, start=0.0) + point(x, table)
     canvas.polygon(shape, with_alpha(darker(mover.colour, 0.2), 0.8))
@@ -114,7 +106,7 @@ def _passer(canvas: Canvas, mover: Mover, turn: float, table: float) -> None:
 
 
 def _pendulum(canvas: Canvas, mover: Mover, turn: float, table: float) -> None:
-    """A clock's pendulum on the wall."""
+    """The pendulum of a clock on the wall."""
     pivot = np.array([mover.x, 0.78])
     angle = 0.45 * np.sin(2 * np.pi * turn)
     weight = pivot + 0.24 * np.array([np.sin(angle), -np.cos(angle)])
@@ -133,10 +125,9 @@ def _screen(canvas: Canvas, mover: Mover, turn: float, table: float) -> None:
 
 
 def _balloon(canvas: Canvas, mover: Mover, turn: float, table: float) -> None:
-    """A balloon that bobs on its string."""
-    at = np.array(
-        [mover.x + 0.06 * np.sin(2 * np.pi * turn * 0.6), table + 0.4 + 0.05 * np.sin(2 * np.pi * turn)]
-    )
+    """A balloon that bobs on a string."""
+    sway, bob = 0.06 * np.sin(2 * np.pi * turn * 0.6), 0.05 * np.sin(2 * np.pi * turn)
+    at = point(mover.x + sway, table + 0.4 + bob)
     canvas.capsule((mover.x, table), at - point(0.0, 0.06), (0.002, 0.002), (230, 230, 230))
     canvas.ellipse(at, (0.055, 0.068), mover.colour)
     canvas.ellipse(at + point(-0.018, 0.024), (0.016, 0.02), with_alpha((255, 255, 255), 0.35), count=10)
@@ -151,5 +142,5 @@ MOVERS: dict[str, Callable[[Canvas, Mover, float, float], None]] = {
 
 
 def _box(half: float, low: float, high: float) -> Points:
-    """A rectangle (4, 2), `half` to each side of x = 0."""
+    """Return a rectangle (4, 2) that extends `half` to each side of x = 0."""
     return np.array([[-half, low], [half, low], [half, high], [-half, high]])

@@ -1,4 +1,4 @@
-"""The sound of a take: room noise, a click at the touch and at the put-down, and water filling a glass.
+"""Synthesise the sound of a take: room noise, a click at the touch and at the put-down, and the pour.
 
 The air over the liquid in a glass is a pipe closed at one end. Its first resonance rises as the glass fills:
 
@@ -14,34 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.synth.containers import WALL, Container
-from cycleback.synth.motion import Motion
-from cycleback.synth.timeline import EVENTS
+from cycleback.synth.motion import EVENTS, Motion
 from cycleback.video import Audio
 
 RATE = 44_100
 SPEED_OF_SOUND = 343.0
-PITCH_FORMULA = "343 / (4 * (height * (1 - fill) + 0.62 * radius))"  # as stored with the truth
+PITCH_FORMULA = "343 / (4 * (height * (1 - fill) + 0.62 * radius))"  # stored with the ground truth
 END_CORRECTION = 0.62
 METRES = 0.62  # one width of the scene
 RESONANCE_BANDWIDTH = 40.0  # Hz
-ROOM = 0.0015  # loudness of the room, of 1
+ROOM = 0.0015  # loudness of the room; full scale is 1
 
 Signal = NDArray[np.float64]  # (M,)
 
 
 def pour_pitch(fill: NDArray[np.float64], glass: Container) -> NDArray[np.float64]:
-    """The resonance in Hz of a glass at each fill."""
+    """Return the resonance in Hz of a glass at each fill."""
     pipe = pipe_metres(glass)
     return SPEED_OF_SOUND / (4 * (pipe["height"] * (1 - fill) + END_CORRECTION * pipe["radius"]))
 
 
 def pipe_metres(glass: Container) -> dict[str, float]:
-    """The formula's h and r, the inside of the glass in metres."""
+    """Return h and r of the formula: the inside of the glass in metres."""
     return {"height": (glass.surface(1.0) - glass.floor) * METRES, "radius": glass.radius * WALL * METRES}
 
 
 def audible_pitch(motion: Motion, glass: Container) -> NDArray[np.float64]:
-    """Pitch (N,) in Hz where liquid falls into the glass, NaN elsewhere."""
+    """Return the pitch (N,) in Hz while liquid falls into the glass, NaN otherwise."""
     sounding = (motion.flow > 0) & (motion.head >= 1) & (motion.astray < 1)
     return np.where(sounding, pour_pitch(motion.fill, glass), np.nan)
 
@@ -49,70 +48,68 @@ def audible_pitch(motion: Motion, glass: Container) -> NDArray[np.float64]:
 def synthesise(
     motion: Motion, glass: Container, *, clicks: dict[str, float], fps: float, rng: np.random.Generator
 ) -> Audio:
-    """The sound track, mono, as long as the video; `clicks` are key events that click, in seconds."""
+    """Make the sound track, mono, as long as the video; `clicks` maps key events to seconds."""
     samples = round(motion.num_frames / fps * RATE)
-    sound = room_noise(samples, rng) + pouring(motion, glass, samples=samples, fps=fps, rng=rng)
+    sound = _room_noise(samples, rng) + _pour(motion, glass, samples=samples, fps=fps, rng=rng)
     for event, second in clicks.items():
-        _add(sound, CLICKS[event](rng), second)
+        _mix_in(sound, CLICKS[event](rng), second)
     peak = max(float(np.abs(sound).max()), 1e-9)
     sound *= min(1.0, 0.95 / peak)
     return Audio(samples=sound.astype(np.float32)[None], rate=RATE)
 
 
-def room_noise(samples: int, rng: np.random.Generator) -> Signal:
-    """Quiet noise with little above a few hundred Hz."""
-    return _band(rng.standard_normal(samples), low=20.0, high=300.0) * ROOM
+def _room_noise(samples: int, rng: np.random.Generator) -> Signal:
+    """Make quiet noise, mostly below a few hundred Hz."""
+    return _band_pass(rng.standard_normal(samples), low=20.0, high=300.0) * ROOM
 
 
-def pouring(
-    motion: Motion, glass: Container, *, samples: int, fps: float, rng: np.random.Generator
-) -> Signal:
-    """A rush of noise while liquid flows, and the glass's resonance while it lands in the glass."""
-    at = np.arange(samples) / RATE * fps - 0.5  # frame numbers; a frame's values hold at its middle
+def _pour(motion: Motion, glass: Container, *, samples: int, fps: float, rng: np.random.Generator) -> Signal:
+    """Make noise while liquid flows, and the resonance of the glass while liquid lands in it."""
+    at = np.arange(samples) / RATE * fps - 0.5  # frame numbers; the values of a frame hold at its middle
     frames = np.arange(motion.num_frames)
     landing = motion.flow * (motion.head >= 1)
     loudness = np.interp(at, frames, landing)
     ringing = np.interp(at, frames, landing * (1 - motion.astray))
     pitch = np.interp(at, frames, pour_pitch(motion.fill, glass))
     tone = narrow_noise(pitch, rng)
-    rush = _band(rng.standard_normal(samples), low=500.0, high=5_000.0)
+    rush = _band_pass(rng.standard_normal(samples), low=500.0, high=5_000.0)
     return 0.16 * tone * ringing + 0.018 * rush * loudness
 
 
 def narrow_noise(pitch: Signal, rng: np.random.Generator) -> Signal:
-    """Noise of unit strength in a narrow band around `pitch` (M,): slow waves carried up by the pitch."""
-    slow = [_band(rng.standard_normal(len(pitch)), low=0.0, high=RESONANCE_BANDWIDTH) for _ in range(2)]
+    """Make noise of unit strength in a narrow band around `pitch` (M,) by modulating slow noise."""
+    slow = [_band_pass(rng.standard_normal(len(pitch)), low=0.0, high=RESONANCE_BANDWIDTH) for _ in range(2)]
     phase = 2 * np.pi * np.cumsum(pitch) / RATE
     return np.asarray(slow[0] * np.cos(phase) - slow[1] * np.sin(phase))
 
 
-def touch_click(rng: np.random.Generator) -> Signal:
-    """Fingertips on glass: short and high."""
-    return 0.35 * _struck((2_100.0, 3_350.0), decay=0.006, seconds=0.05, rng=rng)
+def _touch_click(rng: np.random.Generator) -> Signal:
+    """Make the sound of fingertips on glass: short and high."""
+    return 0.35 * _strike((2_100.0, 3_350.0), decay=0.006, seconds=0.05, rng=rng)
 
 
-def put_down_click(rng: np.random.Generator) -> Signal:
-    """A bottle set on wood: lower, louder and longer."""
-    return 0.8 * _struck((240.0, 690.0, 1_280.0), decay=0.02, seconds=0.15, rng=rng)
+def _put_down_click(rng: np.random.Generator) -> Signal:
+    """Make the sound of a bottle set on wood: lower, louder and longer."""
+    return 0.8 * _strike((240.0, 690.0, 1_280.0), decay=0.02, seconds=0.15, rng=rng)
 
 
-def _struck(partials: tuple[float, ...], *, decay: float, seconds: float, rng: np.random.Generator) -> Signal:
-    """Damped partials with a first millisecond of noise; the loudest sample comes at once."""
+def _strike(partials: tuple[float, ...], *, decay: float, seconds: float, rng: np.random.Generator) -> Signal:
+    """Make damped partials with a first millisecond of noise; the loudest sample comes first."""
     time = np.arange(round(seconds * RATE)) / RATE
     tones = sum(np.cos(2 * np.pi * partial * time) / len(partials) for partial in partials)
     noise = rng.standard_normal(len(time)) * np.exp(-time / 0.001) * 0.3
     return np.asarray((tones + noise) * np.exp(-time / decay))
 
 
-def _add(sound: Signal, piece: Signal, second: float) -> None:
-    """Mix `piece` into `sound` from `second` on, in place; what is past the end is dropped."""
+def _mix_in(sound: Signal, piece: Signal, second: float) -> None:
+    """Mix `piece` into `sound` from `second` on, in place; samples past the end are dropped."""
     start = round(second * RATE)
     part = sound[start : start + len(piece)]
     part += piece[: len(part)]
 
 
-def _band(signal: Signal, *, low: float, high: float) -> Signal:
-    """Keep what is between `low` and `high` Hz, and scale it to unit strength."""
+def _band_pass(signal: Signal, *, low: float, high: float) -> Signal:
+    """Keep frequencies between `low` and `high` Hz, and scale to unit strength."""
     frequencies = np.fft.rfftfreq(len(signal), 1 / RATE)
     response = 1 / np.sqrt(1 + (frequencies / high) ** 4)
     if low > 0:
@@ -122,6 +119,6 @@ def _band(signal: Signal, *, low: float, high: float) -> Signal:
 
 
 CLICKS: dict[str, Callable[[np.random.Generator], Signal]] = {
-    EVENTS[0]: touch_click,
-    EVENTS[3]: put_down_click,
+    EVENTS[0]: _touch_click,
+    EVENTS[3]: _put_down_click,
 }

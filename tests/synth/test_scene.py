@@ -5,11 +5,11 @@ import pytest
 
 from cycleback.synth import LEVELS, Take, plan_take
 from cycleback.synth.palette import contrast
-from cycleback.synth.staging import draw_scene
+from cycleback.synth.scene import sample_scene
 
 
 def test_the_same_generator_state_draws_the_same_scene() -> None:
-    scenes = [draw_scene(np.random.default_rng(3), LEVELS["hard"]) for _ in range(2)]
+    scenes = [sample_scene(np.random.default_rng(3), LEVELS["hard"]) for _ in range(2)]
     assert scenes[0] == scenes[1]
 
 
