@@ -1,8 +1,8 @@
-"""How fast video is read: all frames at 224 pixels, and twenty frames anywhere.
+"""Measure how fast video is read: all frames at 224 pixels, and twenty random frames.
 
-Compared, in the same run and taking turns, with the plain way to use PyAV:
+Each is compared, in the same run and in turns, with plain PyAV:
 `for frame in container.decode(video=0): frame.to_ndarray(width=…, height=…, format="rgb24")`,
-the same with threads switched on, and decoding from the start to pick frames.
+the same with threads, and decoding from the start to pick frames.
 Clips of moving texture at 240p and 720p are made first.
 
 Example:
@@ -28,12 +28,12 @@ from cycleback.video import iter_frames, read_frames, write_video
 
 SIZE = 224
 SHAPES = {"240p": (240, 320), "720p": (720, 1280)}
-SHARE = {"240p": 1.0, "720p": 0.4}  # of the asked length: large clips take long to make
+SHARE = {"240p": 1.0, "720p": 0.4}  # of the requested length; large clips take long to write
 FPS = 30
 
 
-def textured_frames(height: int, width: int, count: int) -> Iterator[NDArray[np.uint8]]:
-    """Frames (height, width, 3) that pan over coarse and fine texture, with a little grain."""
+def iter_textured_frames(height: int, width: int, count: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield frames (height, width, 3) that pan over coarse and fine texture, with some grain."""
     generator = np.random.default_rng(0)
     side = 2 * max(height, width)
     texture = _noise(generator, side, 40) * 0.75 + _noise(generator, side, 9) * 0.25
@@ -47,18 +47,18 @@ def textured_frames(height: int, width: int, count: int) -> Iterator[NDArray[np.
 
 
 def _noise(generator: np.random.Generator, side: int, scale: int) -> NDArray[np.float32]:
-    """Smooth coloured noise (side, side, 3) with features of `scale` pixels."""
+    """Make smooth coloured noise (side, side, 3) with features of `scale` pixels."""
     small = generator.integers(0, 256, (side // scale + 2, side // scale + 2, 3)).astype(np.uint8)
     return np.asarray(Image.fromarray(small).resize((side, side), Image.Resampling.BICUBIC), dtype=np.float32)
 
 
 def read_all(path: Path) -> int:
-    """Decode and resize every frame; the number of frames."""
+    """Decode and resize every frame; returns the number of frames."""
     return sum(len(chunk.frames) for chunk in iter_frames(path, size=(SIZE, SIZE)))
 
 
-def naive_frames(path: Path, *, threads: bool) -> Iterator[Any]:
-    """The same frames, with a new converter for each."""
+def iter_naively(path: Path, *, threads: bool) -> Iterator[Any]:
+    """Yield the same frames, with a new converter for each."""
     with av.open(str(path)) as container:
         if threads:
             container.streams.video[0].thread_type = "AUTO"
@@ -67,12 +67,12 @@ def naive_frames(path: Path, *, threads: bool) -> Iterator[Any]:
 
 
 def read_all_naively(path: Path, *, threads: bool = False) -> int:
-    """Decode and resize every frame the plain way; the number of frames."""
-    return sum(1 for _ in naive_frames(path, threads=threads))
+    """Decode and resize every frame with plain PyAV; returns the number of frames."""
+    return sum(1 for _ in iter_naively(path, threads=threads))
 
 
 def pick_naively(path: Path, numbers: list[int]) -> NDArray[np.uint8]:
-    """Frames by decoding from the start up to the last one wanted; only those are resized."""
+    """Read frames by decoding from the start to the last one; only requested frames are resized."""
     found = {}
     with av.open(str(path)) as container:
         for number, frame in enumerate(container.decode(video=0)):
@@ -84,7 +84,7 @@ def pick_naively(path: Path, numbers: list[int]) -> NDArray[np.uint8]:
 
 
 def take_turns(ways: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Seconds of each way in its best round, one after the other in every round: noise only ever adds."""
+    """Run all ways in turn in every round; returns the seconds of each in its best round."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(repeats + 1):
         for name, way in ways.items():
@@ -95,10 +95,10 @@ def take_turns(ways: dict[str, Callable[[], object]], repeats: int) -> dict[str,
 
 
 def measure(label: str, folder: Path, *, count: int, repeats: int) -> dict[str, float]:
-    """All numbers of one size of clip."""
+    """Measure one size of clip."""
     path = folder / f"{label}.mp4"
     start = time.perf_counter()
-    write_video(path, textured_frames(*SHAPES[label], count), fps=FPS)
+    write_video(path, iter_textured_frames(*SHAPES[label], count), fps=FPS)
     write_s = time.perf_counter() - start
     numbers = np.random.default_rng(1).integers(0, count, 20).tolist()
     seconds = take_turns(
@@ -124,8 +124,8 @@ def measure(label: str, folder: Path, *, count: int, repeats: int) -> dict[str, 
 
 
 def print_table(result: dict[str, float]) -> None:
-    """The numbers for people."""
-    print("clip    all frames/s    naive    ratio   20 anywhere      naive")
+    """Print the results as a table."""
+    print("clip    all frames/s    naive    ratio     20 random      naive")
     for label in SHAPES:
         row = {name: result[f"{name}_{label}"] for name in ("fps", "fps_naive", "ratio", "random20_ms")}
         some = f"{row['random20_ms']:10.0f} ms {result[f'random20_naive_ms_{label}']:7.0f} ms"

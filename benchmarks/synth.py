@@ -1,4 +1,4 @@
-"""How many frames a second `write_dataset` renders, encodes and writes.
+"""Measure how many frames per second `write_dataset` renders, encodes and writes.
 
 python benchmarks/synth.py --videos 24 --jobs 2
 python benchmarks/synth.py --json
@@ -17,7 +17,7 @@ from cycleback.synth import LEVELS, write_dataset
 
 
 def measure(*, videos: int, level: str, size: int, jobs: int) -> dict[str, Any]:
-    """Write a set into a temporary folder and time all of it, workers' start included."""
+    """Write a set into a temporary folder and time it, including the start of the workers."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         written = write_dataset(Path(folder) / "set", videos=videos, level=level, size=size, jobs=jobs)
@@ -55,7 +55,7 @@ def main() -> None:
         return
     rate, frames, seconds = (result[key] for key in ("frames_per_second", "frames", "seconds"))
     print(f"{rate:.0f} frames/s with {args.jobs} jobs: {frames} frames of {args.size} px in {seconds:.1f} s")
-    print(f"{args.videos} {args.level} videos, {result['megabytes']} MB, workers' start included")
+    print(f"{args.videos} {args.level} videos, {result['megabytes']} MB, including the start of the workers")
 
 
 if __name__ == "__main__":

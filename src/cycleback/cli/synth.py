@@ -12,18 +12,18 @@ from cycleback.cli.output import print_json, print_next
 
 
 def synth(
-    directory: Annotated[Path, typer.Argument(help="Folder to make.")],
-    videos: Annotated[int, typer.Option(help="How many videos.", min=1)] = 30,
+    directory: Annotated[Path, typer.Argument(help="Folder to write.")],
+    videos: Annotated[int, typer.Option(help="Number of videos.", min=1)] = 30,
     seed: Seed = 0,
     level: Level = "easy",
-    size: Annotated[int, typer.Option(help="Pixels a side.")] = 112,
+    size: Annotated[int, typer.Option(help="Side of a frame in pixels.")] = 112,
     anomalies: Annotated[
-        int, typer.Option(help="How many of them go wrong (spill, missed glass, hand withdraws).")
+        int, typer.Option(help="Number of videos with a spill, a missed glass or a hand that withdraws.")
     ] = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Render videos of someone pouring a drink, with key events, sound and anomalies.
+    """Render videos of a person pouring a drink, with key events, sound and anomalies.
 
     Example: cycleback synth pouring --videos 84 --level hard
     """

@@ -52,7 +52,7 @@ def write_video(
         repeatable: Always write the same bytes for the same frames; large frames take longer.
         overwrite: Overwrite an existing file.
     """
-    target = check_output(path, overwrite=overwrite, suffixes=WRITE_SUFFIXES)
+    target = check_output(Path(path), overwrite=overwrite, suffixes=WRITE_SUFFIXES)
     if target.is_dir():
         raise VideoError(f"cannot write {target}: it is a folder")
     rate = exact_rate(fps)
