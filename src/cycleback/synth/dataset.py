@@ -5,7 +5,6 @@ Unlike `multiprocessing`, it never imports the caller's script, so a script need
 worker does not load the caller's modules.
 """
 
-import csv
 import json
 import os
 import signal
@@ -26,6 +25,7 @@ from cycleback.files import atomic_folder
 from cycleback.progress import Counter, ignore
 from cycleback.synth.motion import ANOMALIES
 from cycleback.synth.pouring import check_settings, check_size, plan_take, render_audio, render_frames
+from cycleback.tables import write_csv
 from cycleback.video import write_video
 
 FPS = 30.0
@@ -149,15 +149,10 @@ def _describe_video(directory: Path, index: int, truth: Truth) -> SynthVideo:
 def _write_tables(folder: Path, written: list[SynthVideo]) -> None:
     """Write labels.csv, and anomalies.csv if there are any."""
     events = [(video.name, event, frame) for video in written for event, frame in video.events.items()]
-    _write_csv(folder / "labels.csv", ("video", "event", "frame"), events)
+    write_csv(folder / "labels.csv", ("video", "event", "frame"), events)
     ranges = [(v.name, v.anomaly, *v.anomaly_range) for v in written if v.anomaly_range is not None]
     if ranges:
-        _write_csv(folder / "anomalies.csv", ("video", "anomaly", "start_frame", "end_frame"), ranges)
-
-
-def _write_csv(path: Path, header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+        write_csv(folder / "anomalies.csv", ("video", "anomaly", "start_frame", "end_frame"), ranges)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ with h the inner height and r the inner radius of the glass in metres; 0.62 r co
 Letters: N frames of the video, M samples of the sound.
 """
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,21 @@ RESONANCE_BANDWIDTH = 40.0  # Hz
 ROOM = 0.0015  # loudness of the room; full scale is 1
 
 Signal = NDArray[np.float64]  # (M,)
+
+
+class Click(NamedTuple):
+    """The sound of an impact."""
+
+    partials: tuple[float, ...]  # Hz
+    decay: float  # seconds
+    seconds: float
+    volume: float
+
+
+CLICKS: dict[str, Click] = {
+    EVENTS[0]: Click((2_100.0, 3_350.0), 0.006, 0.05, 0.35),  # fingertips on glass
+    EVENTS[3]: Click((240.0, 690.0, 1_280.0), 0.02, 0.15, 0.8),  # a bottle set on wood
+}
 
 
 def pour_pitch(fill: NDArray[np.float64], glass: Container) -> NDArray[np.float64]:
@@ -52,7 +67,7 @@ def synthesise(
     samples = round(motion.num_frames / fps * RATE)
     sound = _room_noise(samples, rng) + _pour(motion, glass, samples=samples, fps=fps, rng=rng)
     for event, second in clicks.items():
-        _mix_in(sound, CLICKS[event](rng), second)
+        _mix_in(sound, _strike(CLICKS[event], rng), second)
     peak = max(float(np.abs(sound).max()), 1e-9)
     sound *= min(1.0, 0.95 / peak)
     return Audio(samples=sound.astype(np.float32)[None], rate=RATE)
@@ -83,22 +98,12 @@ def narrow_noise(pitch: Signal, rng: np.random.Generator) -> Signal:
     return np.asarray(slow[0] * np.cos(phase) - slow[1] * np.sin(phase))
 
 
-def _touch_click(rng: np.random.Generator) -> Signal:
-    """Make the sound of fingertips on glass: short and high."""
-    return 0.35 * _strike((2_100.0, 3_350.0), decay=0.006, seconds=0.05, rng=rng)
-
-
-def _put_down_click(rng: np.random.Generator) -> Signal:
-    """Make the sound of a bottle set on wood: lower, louder and longer."""
-    return 0.8 * _strike((240.0, 690.0, 1_280.0), decay=0.02, seconds=0.15, rng=rng)
-
-
-def _strike(partials: tuple[float, ...], *, decay: float, seconds: float, rng: np.random.Generator) -> Signal:
+def _strike(click: Click, rng: np.random.Generator) -> Signal:
     """Make damped partials with a first millisecond of noise; the loudest sample comes first."""
-    time = np.arange(round(seconds * RATE)) / RATE
-    tones = sum(np.cos(2 * np.pi * partial * time) / len(partials) for partial in partials)
+    time = np.arange(round(click.seconds * RATE)) / RATE
+    tones = sum(np.cos(2 * np.pi * partial * time) / len(click.partials) for partial in click.partials)
     noise = rng.standard_normal(len(time)) * np.exp(-time / 0.001) * 0.3
-    return np.asarray((tones + noise) * np.exp(-time / decay))
+    return np.asarray(click.volume * np.asarray((tones + noise) * np.exp(-time / click.decay)))
 
 
 def _mix_in(sound: Signal, piece: Signal, second: float) -> None:
@@ -116,9 +121,3 @@ def _band_pass(signal: Signal, *, low: float, high: float) -> Signal:
         response = response * (1 - 1 / np.sqrt(1 + (frequencies / low) ** 4))
     filtered = np.fft.irfft(np.fft.rfft(signal) * response, len(signal))
     return np.asarray(filtered / max(float(filtered.std()), 1e-12))
-
-
-CLICKS: dict[str, Callable[[np.random.Generator], Signal]] = {
-    EVENTS[0]: _touch_click,
-    EVENTS[3]: _put_down_click,
-}
