@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from cycleback.alignment import ConfidenceCurve, dtw_path, match_frames, score_matches, squared_distances
 from cycleback.alignment.confidence import tolerance
 from cycleback.synth import plan_take, video_seed, write_dataset
-from cycleback.synth.timeline import MOVING_PHASES, Timeline
+from cycleback.synth.motion import MOVING_PHASES, Timeline
 
 Floats = NDArray[np.float64]
 Video = tuple[Floats, Floats]  # embeddings (N, D) and progress (N,)

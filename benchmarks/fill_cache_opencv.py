@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.data import FrameCache, VideoRecord, read_dataset
-from cycleback.data.cache_entry import open_entry, write_entry
+from cycleback.data.cache import open_entry, write_entry
 from cycleback.errors import DamagedVideoWarning, VideoError
 from cycleback.recipe import load_recipe
 from cycleback.video import FrameChunk

@@ -103,7 +103,7 @@ def test_events_that_never_happen_are_left_out() -> None:
 
 def test_a_mishap_leaves_the_scene_and_the_frames_before_it_alone() -> None:
     clean, wrong = plan_take(4), plan_take(4, anomaly="hand withdraws")
-    before = wrong.take.events["hand touches bottle"] - 3
+    before = wrong.events["hand touches bottle"] - 3
     assert clean.scene == wrong.scene
     np.testing.assert_array_equal(clean.motion.reach[:before], wrong.motion.reach[:before])
 
