@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 
 from cycleback.errors import DataError, OutputExistsError, VideoError
-from cycleback.files import atomic_folder
+from cycleback.files import atomic_folder, write_table
 from cycleback.progress import Counter, ignore
 from cycleback.synth.motion import ANOMALIES
 from cycleback.synth.pouring import check_settings, check_size, plan_take, render_audio, render_frames
-from cycleback.tables import write_csv
 from cycleback.video import write_video
 
 FPS = 30.0
@@ -148,11 +147,19 @@ def _describe_video(directory: Path, index: int, truth: Truth) -> SynthVideo:
 
 def _write_tables(folder: Path, written: list[SynthVideo]) -> None:
     """Write labels.csv, and anomalies.csv if there are any."""
-    events = [(video.name, event, frame) for video in written for event, frame in video.events.items()]
-    write_csv(folder / "labels.csv", ("video", "event", "frame"), events)
-    ranges = [(v.name, v.anomaly, *v.anomaly_range) for v in written if v.anomaly_range is not None]
-    if ranges:
-        write_csv(folder / "anomalies.csv", ("video", "anomaly", "start_frame", "end_frame"), ranges)
+    labels = [
+        {"video": video.name, "event": event, "frame": frame}
+        for video in written
+        for event, frame in video.events.items()
+    ]
+    write_table(folder / "labels.csv", labels)
+    anomalies = [
+        {"video": video.name, "anomaly": video.anomaly, "start_frame": start, "end_frame": end}
+        for video in written
+        for start, end in filter(None, [video.anomaly_range])
+    ]
+    if anomalies:
+        write_table(folder / "anomalies.csv", anomalies)
 
 
 @dataclass(frozen=True)
