@@ -49,7 +49,7 @@ def test_an_output_that_exists_is_kept(command, fill, tmp_path: Path, name: str)
     taken = tmp_path / f"taken.{SUFFIXES.get(name, 'png')}"
     taken.write_text("mine")
     result = command(*fill(AND_OUTPUT[name]), "-o", taken)
-    assert result.err == f"error: {taken} exists. Add --overwrite, or give another name with -o.\n"
+    assert result.err == f"error: {taken} exists. Add --overwrite, or choose another name with -o.\n"
     assert (result.code, taken.read_text()) == (2, "mine")
 
 
@@ -127,7 +127,7 @@ def test_videos_of_another_action_are_refused(
     result = command(*fill(f"{words} --embeddings {{tmp}}/set"))
     assert (result.code, len(result.err.splitlines())) == (2, 1)
     assert "shows 'golf'" in result.err and "tennis/b shows 'tennis'" in result.err
-    assert ": give videos of one and the same action" in result.err
+    assert ": pass videos of the same action" in result.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "labels.csv", "set"]
 
 

@@ -98,7 +98,7 @@ def test_videos_on_both_sides_are_refused_unless_allowed(command, sets) -> None:
         (["{run}"], "{run} is a run: name the folder of its videos with --data"),
         (["{run}", "--data", "x", "--train", "y"], "leave out --train"),
         (["{held_out}", "--data", "x"], "--data needs a run folder, but {held_out} has no recipe.toml"),
-        (["{held_out}", "--protocol", "svm"], "no protocol 'svm': expected linear, paper or reference"),
+        (["{held_out}", "--protocol", "svm"], "unknown protocol 'svm'; expected linear, paper or reference"),
         (["nowhere"], "nowhere"),
         (["{run}", "--data", "nowhere"], "nowhere"),
     ],

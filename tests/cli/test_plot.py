@@ -71,7 +71,7 @@ def test_the_size_is_in_inches(command, saved: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["map"], "no videos given"),
-        (["map", "--embeddings", "{saved}", "--by", "umap"], "no map by 'umap': expected tsne or pca"),
+        (["map", "--embeddings", "{saved}", "--by", "umap"], "unknown map by 'umap'; expected tsne or pca"),
         (
             ["map", "--embeddings", "{saved}", "-o", "{tmp}/x.gif"],
             "a name ending in .png, .svg or .pdf",

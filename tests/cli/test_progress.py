@@ -60,7 +60,7 @@ def test_videos_are_measured_against_a_reference_file(
         ),
         (
             ["fast", "--embeddings", "{takes}", "--reference", "slow", "--method", "x"],
-            "no alignment method 'x'",
+            "unknown alignment method 'x'",
         ),
         (["{video}", "--reference", "nobody.mp4"], "no reference 'nobody.mp4': give the path of a video"),
         (["fast", "--embeddings", "{takes}"], "Missing option '--reference'"),

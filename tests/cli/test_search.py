@@ -170,7 +170,7 @@ def test_places_that_hold_no_index_are_one_line(command, tmp_path: Path) -> None
 
 def test_wrong_words_are_one_line(command, made: Path, rendered: Path) -> None:
     words = ("search", "query", made, "pouring_000#3")
-    assert "no search backend 'x'" in command(*words, "--backend", "x").err
+    assert "unknown search backend 'x'" in command(*words, "--backend", "x").err
     assert "the faiss backend was removed" in command(*words, "--backend", "faiss").err
     assert "got 0.9 0.1" in command(*words, "--between", 0.9, 0.1).err
     assert "no video of action 'golf'" in command(*words, "--action", "golf").err

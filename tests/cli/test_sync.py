@@ -122,7 +122,7 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no videos given: name video files or a folder"),
+        ([], "no videos given; pass video files, a folder"),
         (["{loud}"], "need at least two videos to play in sync, got 1"),
         (["{empty}"], "{empty}"),
         (["{loud}", "{tmp}/gone.mp4"], "{tmp}/gone.mp4"),
@@ -131,9 +131,9 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
         (["--embeddings", "{saved}", "--reference", "loudd"], "Did you mean 'loud'?"),
         (
             ["{loud}", "{mute}", "--layout", "pile"],
-            "no layout 'pile': expected grid, row, overlay, tinted or switch",
+            "unknown layout 'pile'; expected grid, row, overlay, tinted or switch",
         ),
-        (["{loud}", "{mute}", "--method", "magic"], "no alignment method 'magic': expected dtw or nearest"),
+        (["{loud}", "{mute}", "--method", "magic"], "unknown alignment method 'magic'; expected dtw or nearest"),
         (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames per second"),
         (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 exists. Add --overwrite"),
         (["{loud}", "{mute}", "-o", "{tmp}/x.gif"], "x.gif: expected a name ending in .mp4, .mkv or .mov"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cycleback.cli.checks import check_choice, one_line_errors
-from cycleback.cli.inputs import PRETRAINED, embedded
+from cycleback.cli.inputs import PRETRAINED, embed_inputs
 from cycleback.cli.options import Embeddings, Json, Overwrite, Run
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
@@ -93,7 +93,7 @@ def _embed(
     is_folder = embeddings is None and len(videos) == 1 and Path(videos[0]).is_dir()
     if not is_folder:
         check_pair("align", len(videos))
-    found = embedded(videos, run=run, embeddings=embeddings)
+    found = embed_inputs(videos, run=run, embeddings=embeddings)
     if is_folder:
         names: Sequence[str] = found.names
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, embedded, embedded_or_saved
+from cycleback.cli.inputs import PRETRAINED, embed_inputs, load_or_embed
 from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
@@ -51,11 +51,11 @@ def anomalies(
         check_output(picture, overwrite=overwrite, suffixes=[".png"])
     if looks and (embeddings is not None or (good / "index.json").is_file()):
         raise UserError("--looks needs the videos: give folders of videos instead of embedding sets")
-    known = [embedded_or_saved(good, run=run)]
-    views = [embedded(videos, run=run, embeddings=embeddings)]
+    known = [load_or_embed(good, run=run)]
+    views = [embed_inputs(videos, run=run, embeddings=embeddings)]
     if looks and run != PRETRAINED:
-        views.append(embedded(videos))
-        known.append(embedded_or_saved(good, run=PRETRAINED))
+        views.append(embed_inputs(videos))
+        known.append(load_or_embed(good, run=PRETRAINED))
     report = find_anomalies(views, known, false_alarms=false_alarms)
     _note_training_takes(known[0], run)
     image = None if picture is None else draw_oddest(report)

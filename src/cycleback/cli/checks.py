@@ -1,4 +1,4 @@
-"""What the user typed, checked before anything is written."""
+"""Check what the user typed before anything is written."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,14 +10,14 @@ LEVELS = ("easy", "hard")
 
 
 def check_choice(what: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a word that is not one of `choices`."""
+    """Refuse a value that is not one of `choices`."""
     if value not in choices:
-        raise UserError(f"no {what} {value!r}: expected {one_of(choices)}")
+        raise UserError(f"unknown {what} {value!r}; expected {one_of(choices)}")
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """For calls that are given nothing but what the user typed: a value they refuse is the user's to fix."""
+    """Turn a ValueError into a UserError, around calls whose arguments all come from the user."""
     try:
         yield
     except ValueError as error:

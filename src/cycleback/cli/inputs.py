@@ -1,4 +1,4 @@
-"""What most commands begin with: embeddings of the videos the user names."""
+"""Turn the videos a user names into embeddings: the first step of most commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,53 +14,51 @@ if TYPE_CHECKING:
 PRETRAINED = "pretrained"
 
 
-def embedded(
+def embed_inputs(
     videos: Sequence[str] | None, *, run: str = PRETRAINED, embeddings: Path | None = None
 ) -> "EmbeddingSet":
-    """Embeddings of video files or of one folder; or those of a saved set, all or the named ones.
+    """Embed video files or a folder, or load a saved embedding set.
 
     Args:
-        videos: paths of videos, one folder, or names in the saved set.
-        run: run folder, or the name of a model, or "pretrained".
-        embeddings: a saved embedding set, used instead of `run`; where both are named, they must fit.
+        videos: paths of videos, one folder, or names in the saved set (default: all of them).
+        run: run folder, name of a model, or "pretrained".
+        embeddings: a saved set to load; a `run` given with it must have made it.
     """
     from cycleback.embeddings import EmbeddingSet
     from cycleback.runs import embed_videos
 
     if embeddings is not None:
-        found = EmbeddingSet.load(embeddings)
+        saved = EmbeddingSet.load(embeddings)
         if run != PRETRAINED:
-            encoder_of(run, made={str(embeddings): found.encoder})
-        return found.subset(list(dict.fromkeys(videos))) if videos else found
-    given = given_videos(videos)
-    with progress_bars() as bars:
-        return embed_videos(run, given, progress=counter(bars, "embedding"))
+            load_matching_encoder(run, {str(embeddings): saved.encoder})
+        return saved.subset(list(dict.fromkeys(videos))) if videos else saved
+    paths = parse_videos(videos)
+    with progress_bars() as display:
+        return embed_videos(run, paths, progress=counter(display, "embedding"))
 
 
-def embedded_or_saved(source: Path, *, run: str) -> "EmbeddingSet":
-    """A saved set as it is; videos embedded now."""
+def load_or_embed(source: Path, *, run: str) -> "EmbeddingSet":
+    """Load `source` if it is an embedding set; otherwise embed its videos with `run`."""
     if not source.exists():
-        raise UserError(f"{source} does not exist: give a folder of videos or an embedding set")
+        raise UserError(f"{source} does not exist; pass a folder of videos or an embedding set")
     if (source / "index.json").is_file():
-        return embedded(None, embeddings=source)
-    return embedded([str(source)], run=run)
+        return embed_inputs(None, embeddings=source)
+    return embed_inputs([str(source)], run=run)
 
 
-def given_videos(videos: Sequence[str] | None) -> Path | list[Path]:
-    """One folder or file as it is, several files as a list."""
+def parse_videos(videos: Sequence[str] | None) -> Path | list[Path]:
+    """Return one folder or file as a path, several files as a list of paths."""
     if not videos:
-        raise UserError(
-            "no videos given: name video files or a folder, or an embedding set with --embeddings"
-        )
+        raise UserError("no videos given; pass video files, a folder, or an embedding set with --embeddings")
     return Path(videos[0]) if len(videos) == 1 else [Path(video) for video in videos]
 
 
-def encoder_of(run: str, *, made: "dict[str, str | None]") -> "Encoder":
-    """The encoder of a run, which must be the one of what it `made`: name -> fingerprint."""
+def load_matching_encoder(run: str, fingerprints: "dict[str, str | None]") -> "Encoder":
+    """Load the encoder of a run, which must have made the given sets (name -> encoder fingerprint)."""
     from cycleback.embeddings import check_same_encoder
     from cycleback.models import fingerprint
     from cycleback.runs import load_encoder
 
     encoder = load_encoder(run)
-    check_same_encoder({**made, run: fingerprint(encoder)})
+    check_same_encoder({**fingerprints, run: fingerprint(encoder)})
     return encoder

@@ -1,6 +1,7 @@
-"""`cycleback`: one program, one sub-command for each step of the work.
+"""The `cycleback` command: one program with one sub-command per task.
 
-A command parses, makes one API call and prints. What a user can fix is one line on stderr, exit code 2.
+A command parses its arguments, calls the library and prints. An error the user can fix is one line on stderr
+and exit code 2.
 """
 
 import sys
@@ -39,10 +40,10 @@ PANELS = {
 
 
 class Panels(TyperGroup):
-    """Lists commands panel by panel."""
+    """List commands panel by panel."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names in the order of `PANELS`; typer's own order puts groups of commands first."""
+        """Return names in the order of `PANELS`; typer would list command groups first."""
         return [_name(command) for commands in PANELS.values() for command in commands]
 
 
@@ -85,7 +86,7 @@ def options(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program; 0 on success, 2 and one line on stderr when the user can fix it, 130 on Ctrl-C."""
+    """Run the program and return its exit code: 0, 2 for an error the user can fix, 130 on Ctrl-C."""
     warnings.showwarning = _print_warning
     try:
         status = app(args=list(argv) if argv is not None else None, standalone_mode=False)
@@ -95,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, typer.Abort):
-        print("stopped", file=sys.stderr)
+        print("Interrupted.", file=sys.stderr)
         return 130
     except Exception as error:
         if _is_usage_error(error):
@@ -106,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _is_usage_error(error: Exception) -> bool:
-    """Whether the words of the command line are off (typer keeps its own copy of click's classes)."""
+    """Tell whether the command line is malformed (typer keeps its own copy of click's classes)."""
     return any(kind.__name__ == "ClickException" for kind in type(error).__mro__)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cycleback.cli.checks import METHODS, check_choice
-from cycleback.cli.inputs import PRETRAINED, embedded
+from cycleback.cli.inputs import PRETRAINED, embed_inputs
 from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
@@ -37,7 +37,7 @@ def plot_map(
 
     check_choice("map by", by, PROJECTIONS)
     format, inches = _check_output(output, size, overwrite=overwrite)
-    found = embedded(videos, run=run, embeddings=embeddings)
+    found = embed_inputs(videos, run=run, embeddings=embeddings)
     phases = {name: found.phases(name) for name in found.names}
     events = found.event_names
     picture = draw_map(
@@ -71,7 +71,7 @@ def similarity(
     from cycleback.embeddings import check_one_action
 
     format, inches = _check_output(output, size, overwrite=overwrite)
-    found = embedded([a, b], run=run, embeddings=embeddings)
+    found = embed_inputs([a, b], run=run, embeddings=embeddings)
     check_one_action(found)
     first, second = found.names[0], found.names[-1]  # the same, if A is B
     picture = draw_similarity(
@@ -105,7 +105,7 @@ def progress(
 
     check_choice("alignment method", method, METHODS)
     format, inches = _check_output(output, size, overwrite=overwrite)
-    found = embedded(videos, run=run, embeddings=embeddings)
+    found = embed_inputs(videos, run=run, embeddings=embeddings)
     report = measure_progress(found, reference or found.names[0], method=method)  # type: ignore[arg-type]
     picture = draw_progress(report, size=inches, format=format)
     what = f"progress of {len(found)} videos by {report.reference}"
@@ -140,7 +140,7 @@ def evolution(
         logs = {run: read_log(Path(run)) for run in runs}
         picture = draw_evolution(logs, size=inches, format=format)
     else:
-        sets = {run: embedded(pair, run=run) for run in runs}
+        sets = {run: embed_inputs(pair, run=run) for run in runs}
         matrices = {run: (found[found.names[0]], found[found.names[-1]]) for run, found in sets.items()}
         names = (Path(pair[0]).stem, Path(pair[1]).stem)
         columns = min(4, len(matrices))

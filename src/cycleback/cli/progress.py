@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cycleback.cli.checks import METHODS, check_choice
-from cycleback.cli.inputs import PRETRAINED, embedded, embedded_or_saved
+from cycleback.cli.inputs import PRETRAINED, embed_inputs, load_or_embed
 from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
@@ -44,8 +44,8 @@ def progress(
     check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     if picture is not None:
         check_output(picture, overwrite=overwrite, suffixes=[".png"])
-    reached = None if goal is None else embedded_or_saved(goal, run=run)
-    found = embedded(videos, run=run, embeddings=embeddings)
+    reached = None if goal is None else load_or_embed(goal, run=run)
+    found = embed_inputs(videos, run=run, embeddings=embeddings)
     source, name = _find_reference(reference, found, run=run, embeddings=embeddings)
     report = measure_progress(found, name, source=source, goal=reached, method=method)  # type: ignore[arg-type]
     if picture is not None:
@@ -69,5 +69,5 @@ def _find_reference(
         raise UserError(
             f"no reference {reference!r}: give the path of a video, or one of {', '.join(found.names[:5])}"
         )
-    source = embedded([reference], run=run, embeddings=embeddings)
+    source = embed_inputs([reference], run=run, embeddings=embeddings)
     return source, source.names[0]

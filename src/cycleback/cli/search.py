@@ -8,7 +8,7 @@ import typer
 
 from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.checks import one_line_errors
-from cycleback.cli.inputs import embedded, given_videos
+from cycleback.cli.inputs import embed_inputs, parse_videos
 from cycleback.cli.options import Embeddings, Json, Overwrite, Videos
 from cycleback.cli.output import console, print_json, print_next
 from cycleback.errors import UserError
@@ -44,9 +44,11 @@ def add(
 
     check_output(index, overwrite=True)
     if embeddings is not None:
-        changes = add_videos(index, embedded(videos, embeddings=embeddings), run=run, replace_others=replace)
+        changes = add_videos(
+            index, embed_inputs(videos, embeddings=embeddings), run=run, replace_others=replace
+        )
     else:
-        given = given_videos(videos)
+        given = parse_videos(videos)
         with progress_bars() as bars:
             changes = index_videos(
                 index,

@@ -8,7 +8,7 @@ import typer
 
 from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.checks import METHODS, check_choice, one_line_errors
-from cycleback.cli.inputs import PRETRAINED, embedded, given_videos
+from cycleback.cli.inputs import PRETRAINED, embed_inputs, parse_videos
 from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
 from cycleback.cli.output import print_json, print_next
 from cycleback.errors import UserError
@@ -108,10 +108,10 @@ def _embed(
     from cycleback.embeddings import check_one_action
 
     if embeddings is None:
-        given_videos(videos)
+        parse_videos(videos)
         paths = pick_videos(videos or [], reference=reference, max_videos=max_videos)
-        return embedded(list(map(str, paths)), run=run)
-    found = embedded(videos, run=run, embeddings=embeddings)
+        return embed_inputs(list(map(str, paths)), run=run)
+    found = embed_inputs(videos, run=run, embeddings=embeddings)
     names = list(found.names)
     if reference is not None:
         found[reference]  # raises with the known names, if this is none of them
@@ -134,7 +134,7 @@ def _transfer(source: str, reference: str, run: str, embeddings: Path | None) ->
     from cycleback.applications import transfer_sound
     from cycleback.embeddings import check_one_action
 
-    pair = embedded([source, reference], run=run, embeddings=embeddings)
+    pair = embed_inputs([source, reference], run=run, embeddings=embeddings)
     check_one_action(pair)
     return transfer_sound(pair, pair.names[0], pair.names[-1]).audio
 

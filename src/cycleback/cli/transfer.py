@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cycleback.cli.checks import METHODS, check_choice
-from cycleback.cli.inputs import PRETRAINED, embedded
+from cycleback.cli.inputs import PRETRAINED, embed_inputs
 from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
 from cycleback.cli.output import console, print_json, print_next
 
@@ -59,7 +59,7 @@ def labels(
     output = output or Path(f"{given.stem}-all{ending}")
     check_output(output, overwrite=overwrite)
     known = read_annotations(given, format=from_format)
-    found = embedded(videos, run=run, embeddings=embeddings)
+    found = embed_inputs(videos, run=run, embeddings=embeddings)
     events, segments = match_labels(known, found)
     result = transfer_labels(found, events, segments=segments, method=method)  # type: ignore[arg-type]
     path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
@@ -130,7 +130,7 @@ def sound(
     if embeddings is None:
         check_sound_pair(Path(source), Path(target))
         names = name_files([Path(source), Path(target)])
-    found = embedded([source, target], run=run, embeddings=embeddings)
+    found = embed_inputs([source, target], run=run, embeddings=embeddings)
     check_one_action(found)
     heard = transfer_sound(found, *names, method=method)  # type: ignore[arg-type]
     write_with_sound(path, locate_videos(found, names)[1], heard.audio, overwrite=overwrite)

@@ -32,7 +32,7 @@ def check_backend(name: str) -> None:
     if name == "faiss":
         raise UserError("the faiss backend was removed. Use lancedb: it builds its table at the first query.")
     if name not in BACKENDS:
-        raise UserError(f"no search backend {name!r}: expected {one_of(BACKENDS)}")
+        raise UserError(f"unknown search backend {name!r}; expected {one_of(BACKENDS)}")
 
 
 def open_backend(name: str, index: SearchIndex) -> Backend | None:
