@@ -1,4 +1,4 @@
-"""The card of a golf model, out of what lies in its folder: recipe, videos, weights and results."""
+"""Write the card of a golf model from the files in its folder: recipe, videos, weights and results."""
 
 import json
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ CARD = Path(__file__).with_name("golf_model_card.md")
 
 
 def card(folder: Path) -> str:
-    """The text of README.md."""
+    """Return the text of README.md."""
     results: dict[str, Any] = json.loads((folder / RESULTS_FILE).read_text("utf-8"))
     recipe, encoder, name = saved_recipe(folder), load_encoder(folder), results["model"]
     rows = {
@@ -91,7 +91,7 @@ def table(reports: Mapping[str, Report]) -> str:
 
 
 def slow_words(name: str, slow: Mapping[str, Report], val: Mapping[str, Report]) -> str:
-    """How it does in slow motion, and what to take where the untrained base does better."""
+    """Describe the results in slow motion, and recommend the untrained base if it is better."""
     near, warped = (
         f"{getattr(slow[name], score):.0f} frames off ({getattr(val[name], score):.0f} at normal speed)"
         for score in ("event_error_frames", "event_error_frames_dtw")
@@ -135,7 +135,7 @@ def _before(recipe: Recipe) -> str:
 
 
 def _training(recipe: Recipe, name: str) -> list[str]:
-    """The commands of its training; a run that it started from had the recipe of the model's name."""
+    """Return the commands of its training; its first stage, if any, has the recipe of the model's name."""
     start = recipe.run.start_from
     first = [f"cycleback train golf -o {start} --recipe {name}"] if start else []
     return [*first, f"cycleback train golf -o runs/{name} --recipe models/{name}/recipe.toml"]

@@ -1,21 +1,21 @@
-"""Make a model that comes with the package out of a run: `cycleback align a.mp4 b.mp4 --run golf-lite`.
+"""Publish a run as a model of the package, so that `cycleback align a.mp4 b.mp4 --run golf-lite` works.
 
 Usage:
     python scripts/publish_model.py runs/golf-lite models/golf-lite --data golf
     python scripts/publish_model.py runs/golf-lite models/golf-lite --results measured.json
     python scripts/publish_model.py --card models/golf-lite
 
-The weights are kept in 16 bits, and the numbers on the card are those of the rounded weights: measured now
-on the splits val and val_slow of the data set, or before, into a file. The last form writes the card anew.
+The weights are stored in 16 bits. The scores on the card belong to the rounded weights: --data measures them
+on the splits val and val_slow of the data set, and --results reads them from a file. --card writes the card
+again.
 
-NAME/encoder.safetensors  the weights        NAME/results.json  the numbers
-NAME/recipe.toml          every setting      NAME/README.md     the model card
-NAME/videos.json          who is in a split  NAME/LICENSE       what one may do with it
+NAME/encoder.safetensors  the weights             NAME/results.json  the scores
+NAME/recipe.toml          every setting           NAME/README.md     the model card
+NAME/videos.json          the videos by split     NAME/LICENSE       the licence of the weights
 """
 
 import argparse
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ from model_card import FROZEN, LICENCE, OWN, RESULTS_FILE, TIME_ONLY, card  # no
 from cycleback.data import read_dataset  # noqa: E402
 from cycleback.errors import CheckpointError, UserError  # noqa: E402
 from cycleback.evaluation import time_only_embeddings  # noqa: E402
-from cycleback.files import check_output, write_text  # noqa: E402
+from cycleback.files import atomic_folder, write_json, write_text  # noqa: E402
 from cycleback.models import Encoder, fingerprint, load_settings, save_encoder  # noqa: E402
 from cycleback.provenance import provenance  # noqa: E402
 from cycleback.recipe import RECIPE_FILE  # noqa: E402
@@ -41,27 +41,27 @@ from cycleback.runs import CARD_FILE, PRETRAINED, VIDEOS_FILE, embed_videos, loa
 from cycleback.training import read_log  # noqa: E402
 from scoring import score  # noqa: E402
 
-MOST_BYTES = 10_000_000
-MOST_ROUNDING = 0.03  # of the embeddings of pictures drawn at random; real ones move about a third as far
+MAX_BYTES = 10_000_000
+MAX_ROUNDING = 0.03  # for random pictures; embeddings of real ones move about a third as far
 PARTS = ("val", "val_slow")
 
 
 def write_weights(run: Path, folder: Path) -> None:
-    """What it takes to use the encoder of a run: its recipe, its videos and its weights in 16 bits."""
+    """Write what using the encoder needs: recipe, videos, and weights in 16 bits."""
     encoder = load_encoder(run)
     save_encoder(folder, encoder, load_settings(run), half=True)
     for name in (RECIPE_FILE, VIDEOS_FILE):
         shutil.copyfile(run / name, folder / name)
     lost = rounding(encoder, load_encoder(folder))
-    if lost > MOST_ROUNDING:
+    if lost > MAX_ROUNDING:
         raise CheckpointError(
-            f"16 bits move the embeddings of {run} by {lost:.1%}, more than {MOST_ROUNDING:.0%}"
+            f"16 bits move the embeddings of {run} by {lost:.1%}, more than {MAX_ROUNDING:.0%}"
         )
 
 
 @torch.no_grad()
 def rounding(exact: Encoder, rounded: Encoder) -> float:
-    """How far the embeddings of 24 smooth pictures lie apart, as a share of how far they spread."""
+    """Return how far rounding moves the embeddings of 24 smooth pictures, relative to their spread."""
     coarse = torch.rand(24, 3, 9, 9, generator=torch.Generator().manual_seed(0))
     pictures = interpolate(coarse, size=exact.frame_size, mode="bicubic").clamp(0, 1)  # (24, 3, H, W)
     first, second = (each.embed_sequence(each.features(pictures)) for each in (exact, rounded))  # (24, D)
@@ -73,7 +73,7 @@ def _spread(embeddings: Tensor) -> Tensor:
 
 
 def measure(folder: Path, data: Path) -> dict[str, Any]:
-    """Scores of the model, of the frozen base and of time alone, on each held-out part."""
+    """Score the model, the frozen base and time alone on each held-out part."""
     dataset, encoder = read_dataset(data), load_encoder(folder)
     rows: dict[str, dict[str, Any]] = {}
     for row, source in ((OWN, encoder), (FROZEN, PRETRAINED)):
@@ -85,53 +85,45 @@ def measure(folder: Path, data: Path) -> dict[str, Any]:
 
 
 def check_results(folder: Path, results: dict[str, Any]) -> None:
-    """Refuse the numbers of other weights."""
+    """Refuse scores of other weights."""
     expected, found = fingerprint(load_encoder(folder)), results.get("encoder")
     if found != expected:
         raise CheckpointError(
-            f"these numbers are of encoder {found}, not of {expected}: measure again with --data"
+            f"these scores belong to encoder {found}, not to {expected}: measure again with --data"
         )
 
 
 def check_size(folder: Path) -> int:
-    """Refuse a model that is too large to come with the package; its bytes."""
+    """Return the size in bytes; refuse a model that is too large for the package."""
     size = sum(path.stat().st_size for path in folder.iterdir())
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise CheckpointError(
-            f"the model has {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.0f} MB: "
-            "train a smaller one (encoder.block, encoder.capacity)"
+            f"the model has {size / 1e6:.1f} MB, more than {MAX_BYTES / 1e6:.0f} MB: "
+            "train a smaller one (encoder.efficientnet_lite0.block, encoder.conv.capacity)"
         )
     return size
 
 
 def publish(arguments: argparse.Namespace) -> None:
-    """Write the folder, whole or not at all."""
-    run, target = arguments.run, check_output(arguments.folder, overwrite=arguments.overwrite)
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    draft.mkdir(parents=True)
-    try:
+    """Write the model folder."""
+    run, target = arguments.run, arguments.folder
+    results = json.loads(arguments.results.read_text("utf-8")) if arguments.data is None else None
+    with atomic_folder(target, overwrite=arguments.overwrite) as draft:
         write_weights(run, draft)
         check_size(draft)
-        if arguments.data is not None:
-            results = measure(draft, arguments.data)
-        else:
-            results = json.loads(arguments.results.read_text("utf-8"))
+        results = results or measure(draft, arguments.data)
         check_results(draft, results)
         minutes = round(read_log(run)[-1]["seconds"] / 60, 1) if read_log(run) else None
         results |= {"model": target.name, "minutes": minutes, "trained_on": arguments.trained_on}
-        write_text(draft / RESULTS_FILE, json.dumps(results, indent=1) + "\n")
+        write_json(draft / RESULTS_FILE, results)
         write_text(draft / "LICENSE", LICENCE)
         write_text(draft / CARD_FILE, card(draft))
         size = check_size(draft)
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(draft, target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     print(f"{size / 1e6:.2f} MB: {target}")
 
 
 def main() -> int:
-    """Publish a run, or write a card anew."""
+    """Publish a run, or write a card again."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -87,7 +87,7 @@ def test_the_folder_is_a_model_found_by_its_name(model: Path, monkeypatch: pytes
 def test_the_weights_are_small_and_embed_as_the_run_does(model: Path, run: Path) -> None:
     before, after = ((folder / "encoder.safetensors").stat().st_size for folder in (run, model))
     assert after < 0.62 * before
-    assert 0 < publishing.rounding(load_encoder(run), load_encoder(model)) < publishing.MOST_ROUNDING
+    assert 0 < publishing.rounding(load_encoder(run), load_encoder(model)) < publishing.MAX_ROUNDING
 
 
 def test_the_card_has_the_numbers_of_the_results(model: Path) -> None:
@@ -118,16 +118,16 @@ def test_numbers_measured_elsewhere_must_be_of_these_weights(
     assert call(monkeypatch, run, model.parent / "again", "--results", measured) == 0
     measured.write_text(measured.read_text().replace('"encoder": "', '"encoder": "beef'))
     assert call(monkeypatch, run, model.parent / "other", "--results", measured) == 2
-    assert "these numbers are of encoder beef" in capsys.readouterr().err
+    assert "these scores belong to encoder beef" in capsys.readouterr().err
     assert sorted(path.name for path in model.parent.iterdir()) == ["again", "tiny"]
 
 
 def test_a_model_that_is_too_large_is_refused(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert publishing.MOST_BYTES == 10_000_000
-    monkeypatch.setattr(publishing, "MOST_BYTES", 100_000)
-    assert call(monkeypatch, run, tmp_path / "large", "--results", "none.json") == 2
+    assert publishing.MAX_BYTES == 10_000_000
+    monkeypatch.setattr(publishing, "MAX_BYTES", 100_000)
+    assert call(monkeypatch, run, tmp_path / "large", "--results", run / "videos.json") == 2
     assert "MB, more than 0 MB: train a smaller one" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -136,7 +136,8 @@ def test_an_existing_model_is_kept(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "tiny").mkdir()
-    assert call(monkeypatch, run, tmp_path / "tiny", "--results", "none.json") == 2
+    (tmp_path / "tiny" / "README.md").write_text("a card")
+    assert call(monkeypatch, run, tmp_path / "tiny", "--results", run / "videos.json") == 2
     assert f"{tmp_path / 'tiny'} exists" in capsys.readouterr().err
 
 

