@@ -2,10 +2,10 @@
 
 Renders easy and hard pouring videos, embeds them, and matches every ordered pair by DTW and by nearest
 neighbour. A match is right within 5 % of the video or 3 frames of a frame at the same point of the action.
-For DTW every fourth pair is also made to fail: b runs backwards, as if it were another action, and no match is
-right; so the confidence also warns users who align the wrong videos. Half of the videos fit the curves, the
-other half measure the error: the expected calibration error (ECE) is the mean difference between confidence
-and share of right matches over ten equal groups.
+For DTW every fourth pair is also made to fail: b runs backwards, as if it were another action, and no match
+is right; so the confidence also warns users who align the wrong videos. Half of the videos fit the curves,
+the other half measure the error: the expected calibration error (ECE) is the mean difference between
+confidence and share of right matches over ten equal groups.
 
     cycleback demo --out demo
     python benchmarks/confidence.py --run pretrained --run demo/run      # the built-in constants

@@ -10,16 +10,12 @@ from cycleback.cli.checks import check_choice, one_line_errors
 from cycleback.cli.inputs import PRETRAINED, embed_inputs
 from cycleback.cli.options import Embeddings, Json, Overwrite, Run
 from cycleback.cli.output import print_json, print_next
-from cycleback.errors import UserError
+from cycleback.errors import UserError, one_of
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
 
 METHODS = ("dtw", "nearest", "subsequence", "open-end", "overlap")
-METHOD_HELP = (
-    "Choose dtw (ends joined), nearest (any order), subsequence (A somewhere in B), "
-    "open-end (same start) or overlap (a part in common)."
-)
 
 
 def align(
@@ -28,7 +24,7 @@ def align(
     ],
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
-    method: Annotated[str, typer.Option(help=METHOD_HELP)] = "dtw",
+    method: Annotated[str, typer.Option(help=f"Choose {one_of(METHODS)}.")] = "dtw",
     band: Annotated[
         float | None, typer.Option(help="Limit how far dtw strays from constant speed, as a share of B.")
     ] = None,
@@ -45,6 +41,8 @@ def align(
     """Find each frame of A in B, with a confidence per frame; needs no training.
 
     Three or more videos get one clock: a table with one row per tick and the frame of each video at it.
+    Methods: dtw joins both ends; nearest ignores order; subsequence finds A somewhere in B; open-end joins
+    only the start; overlap joins the part that A and B have in common.
 
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
     """

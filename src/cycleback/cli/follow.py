@@ -65,6 +65,6 @@ def _print_position(
         print_json(facts if phase is None else {**facts, "phase": position.phase, "after": phase})
     else:
         after = "" if phase is None else f"  after {phase!r}"
-        odd = f"deviation {position.deviation:5.2f}"
-        print(f"{number:6d}  {position.progress:4.0%}  {odd}  {latency_ms:4.0f} ms{after}")
+        deviation = f"deviation {position.deviation:5.2f}"
+        print(f"{number:6d}  {position.progress:4.0%}  {deviation}  {latency_ms:4.0f} ms{after}")
     sys.stdout.flush()

@@ -40,9 +40,11 @@ def sync(
     method: Method = "dtw",
     smoothing: Smoothing = 0.15,
     layout: Layout = "grid",
-    switch_every: Annotated[int, typer.Option(help="Cut to the next after so many frames.", min=1)] = 30,
+    switch_every: Annotated[
+        int, typer.Option(help="Cut to the next video after so many frames ('switch').", min=1)
+    ] = 30,
     columns: Annotated[int | None, typer.Option(help="Set the videos per row of a grid.", min=1)] = None,
-    height: Annotated[int | None, typer.Option(help="Set the height of each video, px.", min=16)] = None,
+    height: Annotated[int | None, typer.Option(help="Set the height of a video in pixels.", min=16)] = None,
     most: Annotated[int, typer.Option(help="Show at most so many videos of a folder or set.", min=2)] = 9,
     blend: Annotated[bool, typer.Option("--blend", help="Mix frames instead of taking the nearest.")] = False,
     fps: Annotated[
