@@ -100,7 +100,8 @@ def run_demo(
     dataset = _split(out / "videos")
     plan = _plan(dataset, recipe, seed)
     workspace = Workspace(Folder(out), cache=out / "cache")
-    state = train(dataset, out / "run", recipe=recipe, cache=out / "cache", progress=progress)
+    unnamed = replace(progress, on_training=lambda name, total: progress.on_training("", total))
+    state = train(dataset, out / "run", recipe=recipe, cache=out / "cache", progress=unnamed)
     if state.is_interrupted:
         raise TrainingStopped(f"the demo's training stopped at update {state.step}")
     encoders, rows = _load_encoders(out / "run", recipe), {}
