@@ -18,36 +18,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.data import FrameCache, VideoRecord, read_dataset
-from cycleback.data.cache import open_entry, write_entry
+from cycleback.data import FrameCache, read_dataset
 from cycleback.errors import DamagedVideoWarning, VideoError
 from cycleback.recipe import load_recipe
 from cycleback.video import FrameChunk
-from cycleback.video.scaling import cover_size, crop_centre
+from cycleback.video.scaling import Fit, Size, cover_size, crop_centre
 
 CHUNK_FRAMES = 64
 SLACK = 0.02  # share of frames by which a header may be wrong
 
 
-def fill_cache(records: list[VideoRecord], cache: FrameCache) -> int:
-    """Decode the video files that are not in the cache yet; returns how many."""
-    filled = 0
-    for record in records:
-        if record.kind != "video" or open_entry(cache.folder(record), cache.size) is not None:
-            continue
-        chunks = iter_frames(record.path, cache)
-        write_entry(cache.folder(record), chunks, size=cache.size, source=str(record.path))
-        filled += 1
-    return filled
-
-
-def iter_frames(path: Path, cache: FrameCache) -> Iterator[FrameChunk]:
-    """Yield all frames of a video in chunks, at the size and fit of the cache."""
+def iter_frames(path: Path, *, size: Size, fit: Fit) -> Iterator[FrameChunk]:
+    """Yield all frames of a video in chunks, like `cycleback.video.iter_frames`."""
     frames: list[NDArray[np.uint8]] = []
     times: list[float] = []
     start = 0
     for image, seconds in decode(path):
-        frames.append(scale(image, cache))
+        frames.append(scale(image, size=size, fit=fit))
         times.append(seconds)
         if len(times) == CHUNK_FRAMES:
             yield FrameChunk(np.stack(frames), np.array(times), start)
@@ -79,14 +66,11 @@ def decode(path: Path) -> Iterator[tuple[NDArray[np.uint8], float]]:
         warnings.warn(message, DamagedVideoWarning, stacklevel=2)
 
 
-def scale(image: NDArray[np.uint8], cache: FrameCache) -> NDArray[np.uint8]:
-    """Scale an image (H, W, 3) to the size of the cache."""
+def scale(image: NDArray[np.uint8], *, size: Size, fit: Fit) -> NDArray[np.uint8]:
+    """Scale an image (H, W, 3) to `size`."""
     cv2: Any = import_module("cv2")
-    target = cache.size
-    if cache.fit == "crop":
-        target = cover_size((image.shape[0], image.shape[1]), cache.size)
-    scaled = cv2.resize(image, target[::-1], interpolation=cv2.INTER_AREA)
-    return crop_centre(scaled, cache.size)
+    height, width = cover_size((image.shape[0], image.shape[1]), size) if fit == "crop" else size
+    return crop_centre(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), size)
 
 
 def main() -> None:
@@ -100,9 +84,11 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder of the cache (default: the one `train` uses)")
     arguments = parser.parse_args()
     data = load_recipe(arguments.recipe, arguments.overrides).data
-    cache = FrameCache(arguments.cache, size=(data.frame_size, data.frame_size), fit=data.fit)
-    records = list(read_dataset(arguments.directory).records)
-    print(f"{fill_cache(records, cache)} of {len(records)} videos decoded into {cache.root}")
+    size = (data.frame_size, data.frame_size)
+    cache = FrameCache(arguments.cache, size=size, fit=data.fit, decode=iter_frames)
+    records = read_dataset(arguments.directory).records
+    cache.fill(records)
+    print(f"{len(records)} videos are in {cache.root}")
 
 
 if __name__ == "__main__":

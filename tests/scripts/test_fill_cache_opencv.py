@@ -28,12 +28,12 @@ def videos(tmp_path_factory):
 
 
 @pytest.fixture
-def fill_with_opencv():
+def script():
     pytest.importorskip("cv2", reason="OpenCV is not installed; only this script uses it to read files")
     spec = importlib.util.spec_from_file_location("fill_cache_opencv", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.fill_cache
+    return module
 
 
 def train_without_pyav(videos, run, cache, monkeypatch):
@@ -50,37 +50,36 @@ def test_a_filled_cache_trains_without_pyav(videos, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_cache_filled_by_opencv_trains_without_pyav(fill_with_opencv, videos, tmp_path, monkeypatch):
-    cache = FrameCache(tmp_path / "cache", size=(64, 64))
-    assert fill_with_opencv(list(read_dataset(videos).records), cache) == 2
-    assert fill_with_opencv(list(read_dataset(videos).records), cache) == 0
+def test_a_cache_filled_by_opencv_trains_without_pyav(script, videos, tmp_path, monkeypatch):
+    words = ["fill_cache_opencv.py", videos, *SETTINGS, "--cache", tmp_path / "cache"]
+    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
+    script.main()
     done = train_without_pyav(videos, tmp_path / "run", tmp_path / "cache", monkeypatch)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("size, fit", [((64, 64), "stretch"), ((40, 64), "stretch"), ((48, 40), "crop")])
-def test_opencv_entries_are_those_of_pyav(fill_with_opencv, videos, tmp_path, monkeypatch, size, fit):
+def test_opencv_entries_are_those_of_pyav(script, videos, tmp_path, monkeypatch, size, fit):
     records = read_dataset(videos).records
-    cache = FrameCache(tmp_path, size=size, fit=fit)
-    fill_with_opencv(list(records), cache)
+    FrameCache(tmp_path, size=size, fit=fit, decode=script.iter_frames).fill(records)
     expected = [read_frames(r.path, range(len(frame_times(r.path))), size=size, fit=fit) for r in records]
     times = [frame_times(record.path) for record in records]
     monkeypatch.setitem(sys.modules, "av", None)
     for record, frames, seconds in zip(records, expected, times, strict=True):
-        entry = cache.load(record)  # PyAV is not there to decode it again
+        entry = FrameCache(tmp_path, size=size, fit=fit).load(record)  # PyAV is not there to decode it
         np.testing.assert_allclose(entry.times, seconds, atol=1e-3)
         assert entry.frames.shape == frames.shape
         assert np.abs(entry.frames.astype(int) - frames).mean() < 4
 
 
-def test_a_damaged_file_is_cached_as_far_as_it_decodes(fill_with_opencv, videos, tmp_path):
+def test_a_damaged_file_is_cached_as_far_as_it_decodes(script, videos, tmp_path):
     (tmp_path / "cut").mkdir()
     whole = (videos / "pouring_000.mp4").read_bytes()
     (tmp_path / "cut" / "a.mp4").write_bytes(whole[: len(whole) * 3 // 4])
-    cache = FrameCache(tmp_path / "cache", size=(64, 64))
-    records = list(read_dataset(tmp_path / "cut").records)
+    cache = FrameCache(tmp_path / "cache", size=(64, 64), decode=script.iter_frames)
+    records = read_dataset(tmp_path / "cut").records
     with pytest.warns(DamagedVideoWarning, match=r"a.mp4 is damaged or cut short: kept \d+ of about \d+ fra"):
-        fill_with_opencv(records, cache)
+        cache.load(records[0])
     assert 0 < cache.load(records[0]).num_frames < len(frame_times(videos / "pouring_000.mp4"))
 
 

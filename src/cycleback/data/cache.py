@@ -18,7 +18,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -82,10 +82,16 @@ class FrameCache:
         root: folder of the cache, created on the first write; default `default_cache_root()`.
         size: (height, width) of the frames.
         fit: "stretch" the frame to the size, as the paper does, or "crop" its centre to keep proportions.
+        decode: reads the frames of a video file; default `cycleback.video.iter_frames`.
     """
 
     def __init__(
-        self, root: Path | str | None = None, *, size: tuple[int, int], fit: Fit = "stretch"
+        self,
+        root: Path | str | None = None,
+        *,
+        size: tuple[int, int],
+        fit: Fit = "stretch",
+        decode: Callable[..., Iterator[FrameChunk]] | None = None,
     ) -> None:
         if len(size) != 2 or min(size) < 1:
             raise ValueError(f"size must be (height, width) in pixels, got {size!r}")
@@ -94,6 +100,7 @@ class FrameCache:
         self.root = default_cache_root() if root is None else Path(root)
         self.size = (int(size[0]), int(size[1]))
         self.fit: Fit = fit
+        self._decode = decode
         self._digests: dict[tuple[Path, int, int], str] = {}  # an unchanged file is hashed once
 
     def folder(self, record: VideoRecord) -> Path:
@@ -213,7 +220,7 @@ class FrameCache:
         raise DataError(f"{record.name}: its frames cannot be stored in {folder}. Delete that folder.")
 
     def _write(self, record: VideoRecord, folder: Path, stop: threading.Event, *, is_damaged: bool) -> None:
-        read = iter_images if record.kind == "frames" else iter_frames
+        read = iter_images if record.kind == "frames" else self._decode or iter_frames
 
         def decode() -> Iterator[FrameChunk]:
             for chunk in read(record.path, size=self.size, fit=self.fit):
