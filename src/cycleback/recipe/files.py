@@ -12,7 +12,7 @@ from typing import Any
 from cycleback.config import apply_override, build, flatten, merge, read_toml, to_toml
 from cycleback.errors import ConfigError, did_you_mean
 from cycleback.models import BASES, EMBEDDERS
-from cycleback.recipe.sections import LossSettings, Recipe, default_settings, look_up, unused_settings
+from cycleback.recipe.sections import LossSettings, Recipe, default_settings, unused_settings
 
 RECIPE_FILE = "recipe.toml"
 FOLDER = Path(str(files("cycleback"))) / "recipes"
@@ -98,7 +98,7 @@ def load_recipe(
 
 def require_used(overrides: Iterable[str], recipes: Iterable[Recipe]) -> None:
     """Refuse an override that has no effect in any of the recipes that share it."""
-    unused = [unused_settings(lambda key, recipe=recipe: look_up(recipe, key)) for recipe in recipes]  # type: ignore[misc]
+    unused = [recipe.unused() for recipe in recipes]
     for override in overrides:
         for key, _ in flatten(_as_table(override)):
             if unused and all(key in reasons for reasons in unused):
@@ -107,7 +107,7 @@ def require_used(overrides: Iterable[str], recipes: Iterable[Recipe]) -> None:
 
 def recipe_toml(recipe: Recipe) -> str:
     """Write the resolved recipe as text for the run folder: every setting that has an effect."""
-    return to_toml(recipe, without=unused_settings(lambda key: look_up(recipe, key)))
+    return to_toml(recipe, without=recipe.unused())
 
 
 def _read(source: Path | str, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal, get_args, get_type_hints
 
 from cycleback.data.augmentation import AugmentSettings
@@ -270,9 +271,13 @@ class Recipe:
             )
         if self.loss.is_used("sal") and self.data.frames_per_video < 5:
             raise ValueError(f"loss sal needs data.frames_per_video >= 5, got {self.data.frames_per_video}")
-        for key, reason in unused_settings(lambda key: look_up(self, key)).items():
-            if look_up(self, key) != default_settings()[key]:
+        for key, reason in self.unused().items():
+            if attrgetter(key)(self) != default_settings()[key]:
                 raise ValueError(reason)
+
+    def unused(self) -> dict[str, str]:
+        """Return the settings without effect, each with a sentence that says why."""
+        return unused_settings(lambda key: attrgetter(key)(self))
 
 
 @dataclass(frozen=True)
@@ -364,13 +369,6 @@ def unused_settings(value_of: Callable[[str], Any]) -> dict[str, str]:
             if any(key == under or key.startswith(f"{under}.") for under in requirement.keys):
                 unused.setdefault(key, requirement.describe(key, value))
     return unused
-
-
-def look_up(settings: object, key: str) -> Any:
-    """Return a setting by its dotted key."""
-    for name in key.split("."):
-        settings = getattr(settings, name)
-    return settings
 
 
 @cache
