@@ -3,8 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
-from cycleback.data import FrameCache, VideoRecord
+from cycleback.data import FrameCache, VideoRecord, read_dataset
 from cycleback.embeddings.embed import embed_maps, embed_records, standardize
 from cycleback.embeddings.features import FeatureCache
 from cycleback.errors import DataError, UserError
@@ -110,14 +111,19 @@ def test_features_of_another_precision_are_refused(
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, needs_gpu])])
 def test_a_frozen_base_is_embedded_in_the_precision_that_is_asked_for(
-    record: VideoRecord, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     freeze(encoder, "frozen")
-    exact = embed_records(encoder, [record], frames=FrameCache(tmp_path / "own", size=(32, 32)))["noise"]
+    videos = tmp_path / "videos"  # images, because a machine with a GPU may have no video library
+    (videos / "noise").mkdir(parents=True)
+    for number, pixels in enumerate(np.random.default_rng(0).integers(0, 256, (70, 32, 32, 3), np.uint8)):
+        Image.fromarray(pixels).save(videos / "noise" / f"{number}.png")
+    records = read_dataset(videos).records
+    exact = embed_records(encoder, records, frames=FrameCache(tmp_path / "own", size=(32, 32)))["noise"]
     found = {
         precision: embed_videos(
-            encoder, [record.path], device=device, cache=tmp_path / "cache", precision=precision
+            encoder, videos, device=device, cache=tmp_path / "cache", precision=precision
         )["noise"]
         for precision in ("bfloat16", "float32")
     }
