@@ -1,21 +1,21 @@
-"""Speed on one GPU, part by part; each with what it is compared to, measured in the same run.
+"""Measure the speed on one GPU, part by part, each beside its baseline from the same run.
 
     part        measures
     ceilings    bfloat16 matrix products and copies, at most
     training    the paper's step (ResNet-50 to Conv4c, all layers trained, 4 videos of 20 frames with 2
-                context frames, 224 px), rung by rung from the peers' way to ours; what it must do
+                context frames, 224 px), rung by rung from the peers' way to ours; its lower bound
     loop        the whole training loop beside the bare step, and the peers' loop from files
-    embedding   whole videos: frames a second, and memory against length
+    embedding   whole videos: frames per second, and memory against length
     frozen      a frozen base with its feature cache: small updates, and 2,000 on a data set (--data)
     losses      forward and backward, from 4 to 64 videos and 20 to 200 frames
     alignment   distances, soft matches and dynamic time warping of many pairs
     evaluation  a set as large as Penn Action
     scaling     time and memory against videos, frames, length
 
-With --out, results are kept after every measurement, and an existing file is updated: a part measured now
-takes the place of the old one, except that the rungs of the training step are replaced one by one. A
-measurement that fails is told on stderr and left out; the exit code is then 1. The rung `compiled` takes
-minutes to compile and is only measured when named in --rungs.
+With --out, results are saved after every measurement. An existing file is updated: a part measured now
+replaces the old one, except that the rungs of the training step are replaced one by one. A failed measurement
+is printed on stderr and left out; the exit code is then 1. The rung `compiled` takes minutes to compile.
+It is measured only if --rungs names it.
 
 Example:
     python benchmarks/gpu_speed.py --data golf --out results/gpu_speed.json
@@ -67,7 +67,7 @@ def joined(old: Found, new: Found) -> Found:
 
 
 def headline(parts: Found) -> Found:
-    """The figures to look at first, from the parts that are there."""
+    """Return the main figures of the parts that were measured."""
     training, loop, embedding = (parts.get(name, {}) for name in ("training", "loop", "embedding"))
     source = training if "ceiling_tflops" in training else parts.get("ceilings", {})
     found = {key: source[key] for key in ("ceiling_tflops", "copy_tb_per_s") if key in source}
@@ -97,7 +97,7 @@ def measure_part(name: str, setting: Setting, keep: Callable[[str, Found], None]
 
 
 def arguments_given() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -109,9 +109,11 @@ def arguments_given() -> argparse.Namespace:
         "--more-videos", default=None, help="other batch sizes for the best rung (default: 8,16,32)"
     )
     parser.add_argument("--data", type=Path, default=None, help="prepared data set folder, such as golf")
-    parser.add_argument("--out", type=Path, default=None, help="result file; goes on from what it holds")
+    parser.add_argument("--out", type=Path, default=None, help="result file; an existing one is updated")
     parser.add_argument("--json", action="store_true", help="print the results as one line of JSON, last")
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes on the CPU: does everything run?")
+    parser.add_argument(
+        "--smoke", action="store_true", help="check that everything runs: tiny sizes on the CPU"
+    )
     arguments = parser.parse_args()
     for option, known in (("parts", PARTS), ("rungs", RUNGS)):
         unknown = sorted(set(getattr(arguments, option).split(",")) - set(known))
@@ -121,7 +123,7 @@ def arguments_given() -> argparse.Namespace:
 
 
 def setting_of(arguments: argparse.Namespace) -> Setting:
-    """What to measure, on the GPU where there is one."""
+    """Return the setting, on a GPU if there is one."""
     is_gpu = torch.cuda.is_available() and not arguments.smoke
     asked = arguments.rungs.split(",")
     more = arguments.more_videos

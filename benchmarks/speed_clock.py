@@ -1,6 +1,6 @@
-"""What all parts of `gpu_speed.py` share: the setting, the clock, the memory, and what the device can do.
+"""Shared by all parts of `gpu_speed.py`: the setting, the clock, the memory and the limits of the device.
 
-On a GPU, times are those of the device between two events; elsewhere those of the wall.
+On a GPU, times are measured between two events of the device; elsewhere by the wall clock.
 """
 
 import gc
@@ -18,7 +18,7 @@ from cycleback.recipe import Recipe, load_recipe
 
 RUNGS = ("fp32", "tf32", "bf16", "channels_last", "stacked", "recorded", "compiled")
 GPU_RUNGS = ("recorded", "compiled")
-CPU = torch.device("cpu")  # where the wall is the clock
+CPU = torch.device("cpu")
 SMOKE_SIZES = ("data.frame_size=32", "data.frames_per_video=6", "optimizer.batch_size=2")
 SMOKE_LAYERS = (
     "encoder.resnet50.layer=layer2[0]",
@@ -34,7 +34,7 @@ class Setting:
     """Where and how large to measure.
 
     Attributes:
-        is_smoke: tiny sizes, to see that everything runs; the figures mean nothing.
+        is_smoke: tiny sizes that only check that everything runs; the figures mean nothing.
         rungs: of the training step, in the order of RUNGS.
         more_videos: batch sizes besides 4; None: the paper's and its multiples.
         data: a prepared data set folder, or None.
@@ -50,7 +50,7 @@ class Setting:
 
     @property
     def is_gpu(self) -> bool:
-        """Whether events and memory can be asked for."""
+        """Whether the device measures time and memory."""
         return self.device.type == "cuda"
 
     @property
@@ -64,20 +64,20 @@ class Setting:
         return "recorded" if self.is_gpu else "stacked"
 
     def recipe(self, *overrides: str) -> Recipe:
-        """The recipe of the paper's step, with some settings changed."""
+        """Return the recipe of the paper's step, with some settings changed."""
         settings = ["encoder.resnet50.weights=", "run.precision=bfloat16", "run.channels_last=true"]
         tiny = (*SMOKE_SIZES, *SMOKE_LAYERS) if self.is_smoke else ()
         return load_recipe("paper", overrides, shared=[*settings, *tiny])
 
     def fast_recipe(self, *overrides: str) -> Recipe:
-        """The recipe `fast`: a frozen base and a tiny embedder."""
+        """Return the recipe `fast`: a frozen base and a tiny embedder."""
         return load_recipe("fast", [*(SMOKE_SIZES if self.is_smoke else ()), *overrides])
 
 
 def milliseconds(
     function: Callable[[], object], *, device: torch.device, repeats: int = 20, warmup: int = 5
 ) -> float:
-    """Median time of a call."""
+    """Return the median time of a call."""
     if device.type != "cuda":
         function()
         return 1000 * statistics.median(seconds(function, device=device) for _ in range(min(repeats, 3)))
@@ -95,7 +95,7 @@ def milliseconds(
 
 
 def seconds(function: Callable[[], object], *, device: torch.device) -> float:
-    """Wall time of one call, with all it leaves the device to do."""
+    """Return the wall time of one call, until the device has finished."""
     synchronize(device)
     start = time.perf_counter()
     function()
@@ -110,7 +110,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def forget(device: torch.device) -> None:
-    """Give back all memory that is not in use, and begin to watch its peak anew."""
+    """Release unused memory and reset the peak."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -118,15 +118,15 @@ def forget(device: torch.device) -> None:
 
 
 def peak_gb(device: torch.device) -> float | None:
-    """Most memory held by tensors since `forget`, in 10^9 bytes; None where nobody counts."""
+    """Return the peak memory of tensors since `forget` in 10^9 bytes; None on a CPU."""
     return torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None
 
 
 def attempted(name: str, run: Callable[[], Result], setting: Setting) -> Result | None:
-    """What `run` returns; None where it fails, which is told on stderr and noted."""
+    """Return the result of `run`, or None if it fails; failures are printed and recorded."""
     try:
         return run()
-    except Exception as error:  # whatever it is, the other measurements go on
+    except Exception as error:  # one failed measurement must not end the others
         reason = str(error).strip().partition("\n")[0]
         print(f"{name} failed: {type(error).__name__}: {reason}", file=sys.stderr, flush=True)
         setting.failures.append(name)
@@ -135,7 +135,7 @@ def attempted(name: str, run: Callable[[], Result], setting: Setting) -> Result 
 
 
 def ceilings(setting: Setting) -> Found:
-    """What the device can do at most: bfloat16 matrix products and copies in memory."""
+    """Measure the limits of the device: bfloat16 matrix products and copies in memory."""
     device, side, size = setting.device, 8192, 2**30
     if setting.is_smoke:
         side, size = 128, 2**20

@@ -22,7 +22,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 def paper_sized(setting: Setting) -> EmbeddingSet:
-    """The held-out videos of Penn Action in the paper's numbers, or a few of them."""
+    """Make as many held-out videos as Penn Action has in the paper, or a few of them."""
     with mock.patch.dict(os.environ):  # it asks for one thread when imported, which is not wanted here
         from evaluate import penn_sized
 
@@ -56,7 +56,7 @@ def by_action(videos: EmbeddingSet) -> list[list[Floats]]:
 
 
 def measure(setting: Setting) -> Iterator[Found]:
-    """The report, and its heaviest step by itself."""
+    """Measure the report, and its heaviest step by itself."""
     videos = paper_sized(setting)
     evaluate(None, videos.subset(videos.names[:3]))  # compiles dynamic time warping, where numba is installed
     took = seconds(lambda: evaluate(None, videos), device=CPU)

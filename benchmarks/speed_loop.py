@@ -1,4 +1,4 @@
-"""The whole training loop, sampling, augmentation, log and all: ours from resident frames, and the peers'.
+"""The whole training loop with sampling, augmentation and log: ours from resident frames, and the peers'.
 
 Shapes: N frames of a video, H W pixels.
 """
@@ -22,7 +22,7 @@ from speed_training import timed_step
 def whole_loop(
     recipe: Recipe, videos: list[Tensor], *, device: torch.device, updates: int = 60, skipped: int = 25
 ) -> float:
-    """Milliseconds an update of the real training loop on videos (N, ...) of frames or feature maps."""
+    """Return milliseconds per update of the real training loop on videos (N, ...) of frames or features."""
     torch.manual_seed(0)
     torch.compiler.reset()
     encoder = build_encoder(recipe).to(device)
@@ -50,13 +50,13 @@ def whole_loop(
 
 
 def noise_videos(recipe: Recipe, *, device: torch.device, count: int = 8, frames: int = 150) -> list[Tensor]:
-    """Videos (N, H, W, 3) of noise, on the device."""
+    """Make videos (N, H, W, 3) of noise on the device."""
     shape = (frames, recipe.data.frame_size, recipe.data.frame_size, 3)
     return [torch.randint(0, 256, shape, dtype=torch.uint8, device=device) for _ in range(count)]
 
 
 def measure(setting: Setting) -> Iterator[Found]:
-    """The loop beside the bare step of the same run, and beside the peers' loop."""
+    """Compare the loop with the bare step of the same run and with the peers' loop."""
     rung = "compiled" if "compiled" in setting.rungs else setting.best_eager_rung
     recipe = setting.recipe(
         f"optimizer.batch_size={setting.videos}", f"run.compile={str(rung == 'compiled').lower()}"

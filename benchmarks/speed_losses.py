@@ -41,7 +41,7 @@ def loss_of(name: str, embeddings: Tensor) -> Callable[[], Tensor]:
 
 
 def timed_loss(name: str, *, videos: int, frames: int, setting: Setting) -> Found:
-    """Milliseconds and peak memory of a loss, forward and backward."""
+    """Measure milliseconds and peak memory of a loss, forward and backward."""
     forget(setting.device)
     torch.manual_seed(0)
     embeddings = torch.randn(videos, frames, SIZE, device=setting.device, requires_grad=True)
@@ -64,7 +64,7 @@ def rows_of(name: str, sizes: list[tuple[int, int]], setting: Setting) -> Iterat
 
 
 def measure(setting: Setting) -> Iterator[Found]:
-    """Every loss at every size, and the loop over pairs at some."""
+    """Measure every loss at every size, and the loop over pairs at some."""
     videos, frames = ((2, 3), (6, 8)) if setting.is_smoke else ((4, 8, 16, 32, 64), (20, 50, 100, 200))
     rows: list[Found] = []
     for name in LOSSES:

@@ -1,4 +1,4 @@
-"""The straightforward way to do it, as peers write it: the baseline of every ratio.
+"""The straightforward implementation, as peers write it: the baseline of every ratio.
 
 float32, a loop over pairs, a padded Conv3d, files decoded from their start in every update, every frame
 augmented on the CPU, context frames encoded again for each embedding.
@@ -44,7 +44,7 @@ def plain_conv3d(conv: TemporalConv, clips: Tensor) -> Tensor:
 
 
 def loop_over_pairs(loss: TCCLoss, embeddings: Tensor, times: Tensor) -> Tensor:
-    """The loss (scalar) of embeddings (B, T, D), one pair of videos at a time."""
+    """Return the loss (scalar) of embeddings (B, T, D), computed one pair of videos at a time."""
     parts = [loss(embeddings[[u, v]], times=times[[u, v]]) for u in range(len(embeddings)) for v in range(u)]
     return torch.stack(parts).mean()
 
@@ -187,7 +187,7 @@ def write_file(path: Path, frames: NDArray[np.uint8]) -> None:
 
 
 def loop_ms(setting: Setting, recipe: Recipe, files: Sequence[Path], *, workers: int, updates: int) -> float:
-    """Milliseconds an update, end to end, after as many that do not count as there are workers, and one."""
+    """Return milliseconds per update, end to end, after one warm-up update per worker and one more."""
     batch = recipe.optimizer.batch_size
     repeated = [files[i % len(files)] for i in range(batch * (updates + workers + 1))]
     random.seed(0)
@@ -215,7 +215,7 @@ def loop_ms(setting: Setting, recipe: Recipe, files: Sequence[Path], *, workers:
 
 
 def measure(setting: Setting) -> Iterator[dict[str, Any]]:
-    """Milliseconds an update from files: decoded in the loop, and by worker processes beside it."""
+    """Measure milliseconds per update from files, decoded in the loop and by worker processes."""
     recipe = setting.recipe(f"optimizer.batch_size={setting.videos}")
     updates = 2 if setting.is_smoke else 5
     workers = 1 if setting.is_smoke else min(8, os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""How time and memory grow: with videos, with frames, with the length of a video, with a set to evaluate."""
+"""Growth of time and memory with videos, frames, the length of a video and the size of a set."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +11,7 @@ from speed_training import timed_step
 
 
 def steps(setting: Setting, sizes: list[tuple[int, int]]) -> Iterator[Found]:
-    """Time and memory of the step of some (videos, frames)."""
+    """Measure time and memory of the step for each (videos, frames)."""
     for videos, frames in sizes:
         recipe = setting.recipe(f"data.frames_per_video={frames}")
         run = partial(timed_step, setting.best_eager_rung, recipe, videos=videos, setting=setting, repeats=7)
@@ -21,7 +21,7 @@ def steps(setting: Setting, sizes: list[tuple[int, int]]) -> Iterator[Found]:
 
 
 def evaluations(setting: Setting) -> Iterator[Found]:
-    """Seconds of a report of part of the set, every action thinned alike."""
+    """Measure seconds per report on parts of the set, with the same share of every action."""
     videos = paper_sized(setting)
     evaluate(None, videos.subset(videos.names[:3]))  # compiles
     for share in (4, 2) if setting.is_smoke else (16, 8, 4):
@@ -33,7 +33,7 @@ def evaluations(setting: Setting) -> Iterator[Found]:
 
 
 def measure(setting: Setting) -> Iterator[Found]:
-    """Every curve."""
+    """Measure every curve."""
     smoke, rung = setting.is_smoke, setting.best_eager_rung
     counts, lengths = ((2, 3), (6, 8)) if smoke else ((2, 4, 8, 16, 32), (10, 20, 40, 80))
     frames = 6 if smoke else 20

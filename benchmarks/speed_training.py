@@ -1,4 +1,4 @@
-"""The training step, rung by rung from the peers' way to ours, and the least it could take.
+"""The training step, rung by rung from the peers' way to ours, and a lower bound on its time.
 
 Shapes: B videos, T sampled frames, C context frames, H W pixels, M clips, I O channels in and out.
 """
@@ -17,7 +17,7 @@ from cycleback.training.update import CudaGraph
 from speed_clock import RUNGS, Found, Setting, attempted, ceilings, forget, milliseconds, peak_gb
 from speed_peers import global_arithmetic, loop_over_pairs
 
-# Bytes a step moves at the least: each product reads its input (bfloat16) and writes its output; backward,
+# The fewest bytes a step can move: each product reads its input (bfloat16) and writes its output; backward,
 # the gradient of the output is read for that of the input, which is written, and both are read for that of
 # the weights. Norms and activations ride along. A weight is read twice, its gradient written; Adam then reads
 # four float32 and writes three.
@@ -32,14 +32,14 @@ LAYERS: dict[str, tuple[str, ...]] = {  # what trains of the base, besides all o
 
 
 def images_of(recipe: Recipe, *, videos: int, device: torch.device) -> Tensor:
-    """Images (B, T, C, 3, H, W) of noise in [0, 1]."""
+    """Make images (B, T, C, 3, H, W) of noise in [0, 1]."""
     size = recipe.data.frame_size
     frames, contexts = recipe.data.frames_per_video, recipe.encoder.conv.context_frames
     return torch.rand(videos, frames, contexts, 3, size, size, device=device)
 
 
 def step_of(rung: str, recipe: Recipe, images: Tensor) -> Callable[[], Tensor]:
-    """One training step on fixed images (B, T, C, 3, H, W)."""
+    """Return one training step on fixed images (B, T, C, 3, H, W)."""
     at, device = RUNGS.index(rung), images.device
     torch.manual_seed(0)
     encoder = build_encoder(recipe).to(device).train()
@@ -84,7 +84,7 @@ def step_of(rung: str, recipe: Recipe, images: Tensor) -> Callable[[], Tensor]:
 
 
 def timed_step(rung: str, recipe: Recipe, *, videos: int, setting: Setting, repeats: int = 15) -> Found:
-    """Milliseconds and peak memory of a step."""
+    """Measure milliseconds and peak memory of a step."""
     forget(setting.device)
     images = images_of(recipe, videos=videos, device=setting.device)
     # on a CPU, torch's weight gradients of a Conv3d in bfloat16 are at times not numbers
@@ -102,7 +102,7 @@ def timed_step(rung: str, recipe: Recipe, *, videos: int, setting: Setting, repe
 
 
 def useful_flops(recipe: Recipe, images: Tensor) -> float:
-    """Operations of a step, forward and backward, without products with padding in time."""
+    """Count the operations of a step, forward and backward, without products with padding in time."""
     step = step_of("stacked", recipe, images)
     with FlopCounterMode(display=False) as counter:
         step()
@@ -139,7 +139,7 @@ def operations(layer: nn.Module, input: Tensor, output: Tensor) -> float:
 
 
 def least(setting: Setting, recipe: Recipe, found: Found) -> Found:
-    """What the step must do, and how long that takes at the ceilings `found` in this run.
+    """Return the work of the step and a lower bound on its time at the ceilings `found` in this run.
 
     `floor_ms` has the products at the ceiling, the bytes at the rate of copies, and, layer by layer, the
     longer of the two: no layer can do better, unless it is fused with the next product.
@@ -165,7 +165,7 @@ def least(setting: Setting, recipe: Recipe, found: Found) -> Found:
 
 
 def measure(setting: Setting) -> Iterator[Found]:
-    """Every rung, the floor, other batch sizes, and fewer layers trained."""
+    """Measure every rung, the lower bound, other batch sizes, and fewer trained layers."""
     recipe = setting.recipe()
     found = ceilings(setting)
     yield found
@@ -188,7 +188,7 @@ def _paper_step(rung: str, setting: Setting) -> Found:
 
 
 def _variants(setting: Setting, best: str) -> Iterator[Found]:
-    """The best rung with more videos, and with fewer layers trained; compiling each would take minutes."""
+    """Measure the best rung with more videos and with fewer trained layers; compiling each takes minutes."""
     more = setting.more_videos
     if more is None:
         more = () if best == "compiled" else (3,) if setting.is_smoke else (8, 16, 32)
