@@ -111,7 +111,7 @@ def test_any_value_of_a_file_may_be_junk(name: str, junk: object, drawn: Draw) -
 
 
 def test_an_unknown_format_names_the_closest() -> None:
-    with pytest.raises(DataError, match=r"no label format 'elna'\. Did you mean 'elan'"):
+    with pytest.raises(DataError, match=r"unknown label format 'elna'\. Did you mean 'elan'"):
         write_annotations("x", [], format="elna")
 
 

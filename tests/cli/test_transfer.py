@@ -136,7 +136,7 @@ def test_missing_labels_and_unknown_formats_are_refused_before_any_work(
 ) -> None:
     assert "no.csv: No such file" in command("transfer", "labels", tmp_path / "no.csv", tmp_path).err
     result = command("transfer", "labels", given, tmp_path, "--format", "elna")
-    assert result.err.startswith("error: no label format 'elna'. Did you mean 'elan'?")
+    assert result.err.startswith("error: unknown label format 'elna'. Did you mean 'elan'?")
     assert "'word'" in command("transfer", "labels", given, tmp_path, "--from", "word").err
     assert "unknown alignment method 'x'" in command("transfer", "labels", given, tmp_path, "--method", "x").err
 

@@ -114,7 +114,7 @@ def test_a_backend_that_finds_too_little_is_helped_by_the_exact_search(
 
 def test_an_unknown_backend_is_refused(index: SearchIndex) -> None:
     assert open_backend("exact", index) is None
-    with pytest.raises(UserError, match="no search backend 'sphinx': expected exact or lancedb"):
+    with pytest.raises(UserError, match="unknown search backend 'sphinx'; expected exact or lancedb"):
         open_backend("sphinx", index)
 
 

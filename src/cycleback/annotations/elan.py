@@ -5,8 +5,8 @@ ELAN shows only spans, so a key event is written one frame long. All tiers are r
 whose name starts with "event" are key events at their start; those in other tiers are segments.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import PurePath
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -20,6 +20,7 @@ from cycleback.annotations.annotation import (
     split_labels,
     video_name,
 )
+from cycleback.annotations.cursor import Cursor
 from cycleback.errors import DataError
 
 CONFIDENCE = " confidence"  # ends the name of a tier of confidences
@@ -56,7 +57,8 @@ def _tier_labels(
         name = item.findtext("ANNOTATION_VALUE", "").strip()
         here = f"{place}, tier {tier.get('TIER_ID')}, annotation {key}"
         start, end = (_moment(slots, item.get(f"TIME_SLOT_REF{side}"), here) for side in "12")
-        confidence = _confidence(notes.get(key), here)
+        note = notes.get(key)
+        confidence = Cursor(note, f"{here}, confidence").number() if note else None
         if name:
             yield make_label(name, start, None if is_event else end, confidence)
 
@@ -66,13 +68,6 @@ def _moment(slots: dict[str | None, str | None], slot: str | None, place: str) -
     if not value.isdigit():
         raise DataError(f"{place}: time slot {slot} has no time in milliseconds, but {value!r}")
     return Moment(int(value) / 1000)
-
-
-def _confidence(text: str | None, place: str) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError as error:
-        raise DataError(f"{place}: the confidence is {text!r}, expected a number") from error
 
 
 def write(annotations: Sequence[Annotation]) -> str:
@@ -89,35 +84,35 @@ def write(annotations: Sequence[Annotation]) -> str:
     SubElement(
         header, "MEDIA_DESCRIPTOR", MEDIA_URL=url, MIME_TYPE="video/mp4", RELATIVE_MEDIA_URL=video.media
     )
-    order, new_id = SubElement(root, "TIME_ORDER"), _count_ids()
+    order, ids = SubElement(root, "TIME_ORDER"), {prefix: count(1) for prefix in ("ts", "a")}
     spans: dict[str, list[Span]] = {"events": [], "phases": []}
     for label, start_s, end_s in video.spans():
         is_event, start = isinstance(label, Event), round(1000 * start_s)
         end = start + max(1, round(1000 * video.frame_s)) if is_event else round(1000 * end_s)
         spans["events" if is_event else "phases"].append((label.name, start, end, label.confidence))
     for tier, found in spans.items():
-        _write_tier(root, order, tier, found, new_id)
+        _write_tier(root, order, tier, found, ids)
     _write_types(root)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
 def _write_tier(
-    root: Element, order: Element, tier: str, spans: Sequence[Span], new_id: Callable[[str], str]
+    root: Element, order: Element, tier: str, spans: Sequence[Span], ids: Mapping[str, Iterator[int]]
 ) -> None:
     parent = SubElement(root, "TIER", LINGUISTIC_TYPE_REF=SPAN, TIER_ID=tier)
     notes = SubElement(root, "TIER", LINGUISTIC_TYPE_REF=NOTE, PARENT_REF=tier, TIER_ID=tier + CONFIDENCE)
     for name, start, end, confidence in spans:
-        slots = {f"TIME_SLOT_REF{side}": new_id("ts") for side in "12"}
+        slots = {f"TIME_SLOT_REF{side}": f"ts{next(ids['ts'])}" for side in "12"}
         for slot, time in zip(slots.values(), (start, end), strict=True):
             SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time))
-        key = new_id("a")
+        key = f"a{next(ids['a'])}"
         item = SubElement(
             SubElement(parent, "ANNOTATION"), "ALIGNABLE_ANNOTATION", {"ANNOTATION_ID": key} | slots
         )
         SubElement(item, "ANNOTATION_VALUE").text = name
         if confidence is not None:
-            keys = {"ANNOTATION_ID": new_id("a"), "ANNOTATION_REF": key}
+            keys = {"ANNOTATION_ID": f"a{next(ids['a'])}", "ANNOTATION_REF": key}
             note = SubElement(SubElement(notes, "ANNOTATION"), "REF_ANNOTATION", keys)
             SubElement(note, "ANNOTATION_VALUE").text = str(confidence)
 
@@ -129,14 +124,3 @@ def _write_types(root: Element) -> None:
     SubElement(root, "LINGUISTIC_TYPE", {"CONSTRAINTS": "Symbolic_Association", **tied})
     about = "1-1 association with a parent annotation"
     SubElement(root, "CONSTRAINT", DESCRIPTION=about, STEREOTYPE="Symbolic_Association")
-
-
-def _count_ids() -> Callable[[str], str]:
-    """Return a function that makes ids such as ts1, a1, ts2."""
-    counts: Counter[str] = Counter()
-
-    def new_id(prefix: str) -> str:
-        counts[prefix] += 1
-        return f"{prefix}{counts[prefix]}"
-
-    return new_id

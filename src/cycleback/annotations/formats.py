@@ -88,7 +88,7 @@ def read_annotations(path: Path | str, *, format: str | None = None) -> list[Ann
 def find_format(name: str) -> Format:
     """Return the format of this name."""
     if name not in FORMATS:
-        raise DataError(f"no label format {name!r}. {did_you_mean(name, FORMATS)}")
+        raise DataError(f"unknown label format {name!r}. {did_you_mean(name, FORMATS)}")
     return FORMATS[name]
 
 

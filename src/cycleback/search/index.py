@@ -187,6 +187,8 @@ def add_videos(
         replace_others: replace a different video of the same name.
     """
     folder = Path(folder)
+    if run is not None and Path(run).is_dir():
+        run = str(Path(run).absolute())
     with _locked(folder):
         first = Manifest(embeddings.encoder, None, embeddings.size)
         before = Manifest.read(folder) if is_index(folder) else first
@@ -196,7 +198,7 @@ def add_videos(
         videos = {name: _describe(embeddings, name, shard) for name in embeddings}
         changes = _compare(folder, before, list(videos.values()), replace_others=replace_others)
         changed = [name for name in videos if name in {*changes.added, *changes.replaced}]
-        after = replace(before, run=_absolute_run(run) or before.run)
+        after = replace(before, run=run or before.run)
         if changed:
             embeddings.subset(changed).save(folder / shard)
             new = {name: videos[name] for name in changed}
@@ -254,10 +256,6 @@ def _compare(
                 "another name (--prefix), or replace the other one (--replace)."
             )
     return changes
-
-
-def _absolute_run(run: str | None) -> str | None:
-    return str(Path(run).absolute()) if run is not None and Path(run).is_dir() else run
 
 
 @contextmanager

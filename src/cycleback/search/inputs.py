@@ -53,9 +53,10 @@ def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress:
         raise UserError(f"which moment of {moment}? Write {moment}@2.5 (seconds) or {moment}#75 (frame).")
     if has_time and name is not None:
         return make_frame_query(corpus, name, frame=frame, seconds=seconds)
+    where = str(corpus.source or "the corpus")
     if not path.exists():
-        raise UserError(f"{source!r} is neither a video in {corpus.source} nor a file")
-    encoder = _load_encoder(run or corpus.run or PRETRAINED, {str(corpus.source): corpus.encoder})
+        raise UserError(f"{source!r} is neither a video in {where} nor a file")
+    encoder = _load_encoder(run or corpus.run or PRETRAINED, {where: corpus.encoder})
     if not has_time:
         return make_image_query(encoder, path)
     own = Corpus.of_set(embed_videos(encoder, path, progress=progress))
