@@ -68,7 +68,7 @@ def _draw_lines(axis: Any, runs: Mapping[str, Any], colours: Iterable[str]) -> N
 
 
 def draw_backwards(runs: Mapping[str, Mapping[str, float]]) -> bytes:
-    """Draw the share of pairs matched backwards, one dot per seed, for `setting/loss/seed`."""
+    """Draw the share of pairs with negative tau, one dot per seed, for `setting/loss/seed`."""
     from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
 
     settings = list(dict.fromkeys(key.split("/")[0] for key in runs))
@@ -83,7 +83,7 @@ def draw_backwards(runs: Mapping[str, Mapping[str, float]]) -> bytes:
             places = [at + 0.12 * (2 * number - len(losses) + 1) for at, _ in found]
             shares = [run["backwards"] for _, run in found]
             axes[0].plot(places, shares, "o", color=PHASE_COLOURS[number], label=loss, alpha=0.8)
-        axes[0].set(ylabel="pairs matched backwards", xlim=(-0.5, len(settings) - 0.5), ylim=(-0.03, 0.63))
+        axes[0].set(ylabel="pairs with negative tau", xlim=(-0.5, len(settings) - 0.5), ylim=(-0.03, 0.63))
         axes[0].set_xticks(range(len(settings)), labels=settings)
         axes[0].grid(axis="y")
         axes[0].legend()

@@ -7,12 +7,13 @@ Example:
 import argparse
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cycleback.evaluation.scores import Column, columns, markdown_table
+from cycleback.evaluation.scores import Column, columns, known_columns, markdown_table
 from cycleback.files import write_bytes, write_text
 from result_file import group_seeds, parts_of
 from results_figures import BASES, FIGURES, of_base
@@ -21,6 +22,7 @@ from rows import ROWS
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "RESULTS.md"
 PICTURES = "docs/images"  # beside the page
+WIDTH = 100  # of a line of text
 
 
 def exact_columns(*keys: str, under: str = "", group: str = "") -> list[Column]:
@@ -30,19 +32,32 @@ def exact_columns(*keys: str, under: str = "", group: str = "") -> list[Column]:
 
 
 MINUTES, SEEDS = Column("minutes", "minutes", "{:.1f}", ""), Column("seeds", "seeds", "{}", "")
-SHARES = [f"phase_accuracy_by_fraction/{share}" for share in ("0.1", "0.5", "1.0")]
-GOLF = [
-    *exact_columns(*SHARES, "progression", "tau", "event_error_ms", "event_error_ms_dtw"),
-    *exact_columns("pce1", "pce3", "pce1_dtw", "pce3_dtw", "precision5"),
-    MINUTES,
-    SEEDS,
-]
-SEARCH = [
-    *exact_columns(SHARES[0], SHARES[2], "progression", "tau", under="val"),
-    *exact_columns("event_error_ms", "event_error_ms_dtw", "pce3", "pce3_dtw", under="val"),
-    *exact_columns("event_error_ms", "event_error_ms_dtw", under="val_slow", group="val_slow"),
-    MINUTES,
-]
+PHASES = {  # share of the labels -> column
+    share: replace(
+        columns(f"phase_accuracy_by_fraction/{key}")[0], title=f"phase accuracy, {share} % of labels"
+    )
+    for share, key in ((10, "0.1"), (50, "0.5"), (100, "1.0"))
+}
+EVENTS = ("event_error_ms", "event_error_ms_dtw", "pce3", "pce3_dtw")
+GOLF = {  # summary of the fold -> columns; the first columns are not folded
+    "": [*exact_columns(*EVENTS), PHASES[10], *exact_columns("progression", "tau")],
+    "{part}: more labels, within 1 frame, precision, minutes, seeds": [
+        *(PHASES[50], PHASES[100], *exact_columns("pce1", "pce1_dtw", "precision5")),
+        *(MINUTES, SEEDS),
+    ],
+}
+SEARCH = {
+    "": [
+        *exact_columns(*EVENTS, under="val"),
+        replace(PHASES[10], key=f"val/{PHASES[10].key}"),
+        *exact_columns("event_error_ms", "event_error_ms_dtw", under="val_slow", group="val_slow"),
+    ],
+    "The search: all labels, progression, tau, minutes": [
+        replace(PHASES[100], key=f"val/{PHASES[100].key}"),
+        *exact_columns("progression", "tau", under="val"),
+        MINUTES,
+    ],
+}
 TRANSFER = {
     "median_ms": ("median error in ms, by labelled videos", "{:.0f}"),
     "pce1": ("within 1 frame", "{:.3f}"),
@@ -50,53 +65,87 @@ TRANSFER = {
 }
 HEAD = """# Results
 
-Written by `python benchmarks/results_page.py` from `results/*.json`; the commands that made those files are
-beside the tables. Every table has the row *time-only* (embedding = frame / length, no pixels): a cell with a
-dagger (†) is not better than it and shows no sign of learning. ± is the standard deviation over seeds, where
-a row has several.
+For readers who want the measured figures, and for those who want to measure them again. What they
+mean is on the page [Reading the results](docs/results/results.md). This page is written from
+`results/*.json` by
+
+    python benchmarks/results_page.py
+
+and the commands that made those files are beside the tables. A table that compares methods has the
+row *time-only*, which embeds a frame as its position in the video and sees no pixels. A cell with a
+dagger (†) is not better than that row, so it shows no sign of learning. ± is the standard deviation
+over seeds, where a row has several.
 """
-GOLF_HEAD = """379 training videos, 191 held-out ones at full speed (*val*) and 50 in slow motion
-(*val_slow*), with 8 key events each. Phase accuracy is that of a logistic regression trained on 10 / 50 /
-100 % of the labelled training videos. Event error is the median distance from the truth of a key event that
-is mapped to another held-out video, by nearest neighbour or by dynamic time warping (DTW); *within k frames*
-is the share of key events no further off than that (PCE@k). Precision@5 is the share of the 5 nearest frames
-of other videos that are in the same phase. *untrained* is the encoder before training; *frozen* is its base
-alone, averaged over nine parts of the picture; *supervised* was trained with the phase labels of all training
-videos, the others without any. Minutes are those of training. The videos are prepared by
+GOLF_HEAD = """\
+379 training videos, 191 held-out videos at full speed (*val*) and 50 held-out videos in slow motion
+(*val_slow*), with 8 key events each. The videos are prepared by
 
     cycleback data prepare golfdb downloads/golfdb golf
-"""
-BACKWARDS_HEAD = """![pairs matched backwards](docs/images/golf-backwards.svg)
 
-A cycle to another video and back ends where it started just as well if the other video is matched from its
-end to its beginning: cycles have no direction of time. Where videos look different from each other, the first
-updates decide, and swings are filmed from the front and from behind. `benchmarks/backwards.py` trains
-`{recipe}` for {updates} updates and matches {videos} held-out videos with each other: the mean of Kendall's
-tau, and the share of pairs where it is negative. The loss *order* costs something only where matches run
-backwards.
+- **Event error** is the median distance from the truth of a key event that is mapped to another
+  held-out video, by nearest neighbour or by dynamic time warping (DTW). **Within k frames** is the
+  share of key events that land at most that far off (PCE@k).
+- **Phase accuracy** is that of a logistic regression trained on 10, 50 or 100 % of the labelled
+  training videos.
+- **Precision@5** is the share of the 5 nearest frames of other videos that are in the same phase.
+- **Minutes** are those of training, on a GPU.
+- *untrained* is the encoder before training. *frozen* is its base alone, averaged over nine parts
+  of the picture. *supervised* was trained with the phase labels of all training videos. The other
+  rows are sums of losses and were trained without labels.
+"""
+BACKWARDS_HEAD = """![pairs with negative tau](docs/images/golf-backwards.svg)
+
+A cycle to another video and back ends where it started even if the other video is matched from its
+end to its beginning: cycles have no direction of time. The first updates decide which way two
+videos that look different are matched, and swings are filmed from the front and from behind.
+`benchmarks/backwards.py` trains `{recipe}` for {updates} updates and matches {videos} held-out
+videos with each other. The table shows the mean of Kendall's tau and the share of pairs with a
+negative tau. The *order* loss is zero unless matches run backwards.
 """
 FIGURE_TEXT = """![phase accuracy against the number of labelled videos](docs/images/golf-few-shot.svg)
 
-Phase accuracy on *val* with the labels of a few training videos: up to 10 videos the mean of 50 draws, then
-one draw of 10 and of 50 % of all videos, then all. *supervised* was trained with all labels. Bands reach from
-the lowest seed to the highest.
+Phase accuracy on *val* with the labels of a few training videos: the mean of 50 draws for up to 10
+videos, one draw for 10 and for 50 % of all videos, then all videos. *supervised* was trained with
+all labels. Bands reach from the lowest seed to the highest.
 """
-SEARCH_HEAD = """The effect of changes of a recipe, each trained once (TCC + TCN, seed 0): differences of one
-frame, or of 0.02, are within what another seed does. Settings are those that differ from the current recipe.
+SEARCH_HEAD = """\
+The effect of changes to a recipe, on *val* and *val_slow*. Each was trained once (TCC + TCN, seed
+0), and another seed changes a figure by up to one frame or 0.02. A row lists the settings that
+differ from the recipe.
 """
-TRANSFER_HEAD = """Key events found in the held-out golf videos, by the number of labelled training videos
-(`benchmarks/label_transfer.py`): *transfer* maps the labels by alignment, *supervised* is trained on them.
-That file describes the other rows.
+TRANSFER_HEAD = """\
+Key events found in the held-out golf videos, by the number of labelled training videos. *transfer*
+maps the labels by alignment, *supervised* is trained on them, and `benchmarks/label_transfer.py`
+describes the other rows.
 """
 TRANSFER_COMMAND = """    python benchmarks/label_transfer.py golf --run {run}{recipe} --updates {updates} \\
       --out results/label_transfer.json"""
-POSES_HEAD = """The paper's 13 actions on the official split, with 2-D poses instead of pictures. *joint* is
-one model of all actions, *own* one per action. There are no phase labels: nothing here shows that a match is
-right.
+POSES_HEAD = """\
+The paper's 13 actions on the official split, with 2-D poses instead of pictures. *joint* is one
+model of all actions, *own* is one model per action. The poses have no phase labels, so the table
+shows only whether matches are in order, not whether they are right.
 
     cycleback data prepare penn-poses downloads/penn_action_poses penn
     python benchmarks/penn_poses.py penn --out results/penn_poses.json
 """
+
+
+def split_table(
+    parts: Mapping[str, Sequence[Column]],
+    rows: Mapping[str, Mapping[str, Any]],
+    *,
+    corner: str,
+    titles: Mapping[str, str] | None = None,
+) -> str:
+    """Return one table per part, with the same rows; a part with a summary is folded below it."""
+    tables = []
+    for summary, found in parts.items():
+        if not known_columns(found, rows):
+            continue
+        table = markdown_table(found, rows, corner=corner, titles=titles)
+        fold = f"<details>\n<summary>{summary}</summary>\n\n{table}\n\n</details>"
+        tables.append(fold if summary else table)
+    return "\n\n".join(tables)
 
 
 def golf_table(rows: Mapping[str, Any], part: str, untimed: set[str]) -> str:
@@ -109,7 +158,8 @@ def golf_table(rows: Mapping[str, Any], part: str, untimed: set[str]) -> str:
         }
         for name in sorted(rows, key=ROWS.index)
     }
-    return markdown_table(GOLF, found, corner=part)
+    parts = {summary.format(part=part): shown for summary, shown in GOLF.items()}
+    return split_table(parts, found, corner=part)
 
 
 def commands(runs: Mapping[str, Any], base: str) -> list[str]:
@@ -129,14 +179,25 @@ def commands(runs: Mapping[str, Any], base: str) -> list[str]:
     return lines
 
 
-def made_on(runs: Iterable[Mapping[str, Any]]) -> str:
-    """Say where runs were made."""
+def wrap_command(command: str) -> str:
+    """Return a command as an indented block, continued with backslashes between its words."""
+    lines = ["   "]
+    for word in shlex.split(command):
+        quoted = shlex.quote(word)
+        if len(lines[-1]) + len(quoted) + 3 > WIDTH:
+            lines.append("     ")
+        lines[-1] += f" {quoted}"
+    return " \\\n".join(lines)
+
+
+def made_on(runs: Iterable[Mapping[str, Any]], *, more: str = "") -> str:
+    """Say where runs were made, and `more`."""
     found = list(runs)
     devices, versions, commits = (
-        " and ".join(dict.fromkeys(str(run[key]) for run in found if key in run))
-        for key in ("device", "torch", "commit")
+        joint.join(dict.fromkeys(str(run[key]) for run in found if key in run))
+        for key, joint in (("device", " and "), ("torch", " and "), ("commit", ", "))
     )
-    return f"Made on {devices} with torch {versions} at commit {commits}."
+    return textwrap.fill(f"Made on {devices} with torch {versions} at commit {commits}.{more}", WIDTH)
 
 
 def golf_section(result: Mapping[str, Any]) -> list[str]:
@@ -150,10 +211,10 @@ def golf_section(result: Mapping[str, Any]) -> list[str]:
             continue
         slow = {key.rpartition("/")[0] for key, run in runs.items() if "CPU" in run["device"]}
         untimed = {name for name in rows if name in slow or not any(rows[name]["minutes"])}
-        lines += [f"### {title}", "", *(f"    {line}" for line in commands(runs, base)), ""]
+        lines += [f"### {title}", "", *map(wrap_command, commands(runs, base)), ""]
         for part in parts_of(next(iter(rows.values()))):
             lines += [golf_table(rows, part, untimed), ""]
-        lines += [made_on(runs.values()) + _projection(runs.values()), ""]
+        lines += [made_on(runs.values(), more=_projection(runs.values())), ""]
     return lines
 
 
@@ -170,12 +231,12 @@ def search_section(result: Mapping[str, Any]) -> list[str]:
     for number, run in enumerate(runs):
         titles[str(number)] = ", ".join(f"`{setting}`" for setting in run["recipe"])
         rows[str(number)] = {**run, "minutes": run["minutes"] if "CPU" not in run["device"] else None}
-    table = markdown_table(SEARCH, rows, corner="recipe, change", titles=titles)
+    table = split_table(SEARCH, rows, corner="recipe, change", titles=titles)
     return ["### The search", "", SEARCH_HEAD, table, "", made_on(runs), ""]
 
 
 def backwards_section(result: Mapping[str, Any]) -> list[str]:
-    """Return how often videos are matched backwards."""
+    """Return how many pairs of videos are matched backwards, which shows as a negative tau."""
     runs = result["runs"]
     seeds = ",".join(sorted({key.rpartition("/")[2] for key in runs}, key=int))
     command = f"    python benchmarks/backwards.py golf --seeds {seeds} --out results/backwards.json"
@@ -185,7 +246,7 @@ def backwards_section(result: Mapping[str, Any]) -> list[str]:
 
 def backwards_table(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return one line per setting and loss of the runs `setting/loss/seed`, with the values of all seeds."""
-    lines = ["| batch | loss | tau, each seed | pairs matched backwards, each seed |", "|---|---|---:|---:|"]
+    lines = ["| batch | loss | tau, each seed | pairs with negative tau, each seed |", "|---|---|---:|---:|"]
     for name, found in group_seeds(runs).items():
         setting, _, loss = name.rpartition("/")
         taus, shares = (", ".join(f"{run[key]:.2f}" for run in found) for key in ("tau", "backwards"))
@@ -216,7 +277,12 @@ def poses_table(rows: Mapping[str, Any]) -> str:
     }
     for title, key in (("**mean tau**", "tau"), ("mean cycle rate", "cycle_rate")):
         lines[title] = {name: row[key] for name, row in rows.items()}
-    return markdown_table([Column(name, name, better="") for name in rows], lines, corner="tau")
+    own = [name for name in rows if name.startswith("own ")]
+    parts = {
+        "": [Column(name, name, better="") for name in rows if name not in own],
+        "One model per action": [Column(name, name, better="") for name in own],
+    }
+    return split_table(parts, lines, corner="tau")
 
 
 def page(paths: list[Path]) -> str:

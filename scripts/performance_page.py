@@ -1,4 +1,4 @@
-"""Write the tables of docs/performance.md and draw its curves, from results/gpu_speed.json.
+"""Write the tables of docs/results/performance.md and draw its curves, from results/gpu_speed.json.
 
 Usage: python scripts/performance_page.py
 """
@@ -14,12 +14,12 @@ sys.path.append(str(ROOT / "scripts"))
 
 import performance_tables  # noqa: E402
 from performance_tables import NOTHING, PICTURE, Found  # noqa: E402
-from training_page import filled  # noqa: E402
+from training_page import fill_places  # noqa: E402
 
 from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure  # noqa: E402
 from cycleback.files import write_bytes, write_text  # noqa: E402
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "results" / "performance.md"
 RESULTS = ROOT / "results" / "gpu_speed.json"
 # place in the page -> part of the results, what it must hold, and the table made of it
 PARTS: dict[str, tuple[str, str, Callable[[Found], str]]] = {
@@ -82,7 +82,7 @@ def main() -> None:
     results = read()
     if "scaling" in results:
         write_bytes(PAGE.parent / PICTURE, draw_scaling(results["scaling"]), overwrite=True)
-    write_text(PAGE, filled(PAGE.read_text("utf-8"), tables(results).items()), overwrite=True)
+    write_text(PAGE, fill_places(PAGE.read_text("utf-8"), tables(results)), overwrite=True)
 
 
 if __name__ == "__main__":

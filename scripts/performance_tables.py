@@ -1,10 +1,10 @@
-"""The tables of docs/performance.md: a part of results/gpu_speed.json in, markdown out."""
+"""The tables of docs/results/performance.md: a part of results/gpu_speed.json in, markdown out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 NOTHING = "*Not measured yet.*"
-PICTURE = "images/performance-scaling.svg"  # as the page names it
+PICTURE = "../images/performance-scaling.svg"  # as the page names it
 
 # rung -> what changes, and what it is expected to do
 CHANGES = {

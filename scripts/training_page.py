@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/training.md and write its tables, from the committed results.
+"""Draw the pictures of docs/results/training.md and write its tables, from the committed results.
 
 Usage: python scripts/training_page.py
 """
@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from rows import ROWS  # noqa: E402
 
-PAGE = ROOT / "docs" / "training.md"
+PAGE = ROOT / "docs" / "results" / "training.md"
 IMAGES = ROOT / "docs" / "images"
 RESULTS = ROOT / "results"
 LINES = ("tcc", "tcc-classification", "tcc-mse", "tcn", "tcc+tcn", "sal")

@@ -1,4 +1,4 @@
-"""The import table of docs/architecture.md, enforced. Each test reports all offenders at once."""
+"""The import table of docs/reference/architecture.md, enforced. Each test reports all offenders at once."""
 
 import ast
 import subprocess

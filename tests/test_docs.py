@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 
 
 def script(name: str, folder: str = "scripts") -> ModuleType:
@@ -22,7 +23,7 @@ def script(name: str, folder: str = "scripts") -> ModuleType:
 def test_the_tables_of_a_page_are_those_of_the_results(name: str) -> None:
     page = script(name)
     text = page.PAGE.read_text("utf-8")
-    assert page.filled(text, page.tables().items()) == text
+    assert page.fill_places(text, page.tables()) == text
     assert all(table in text and len(table) > 500 for table in page.tables().values())
 
 
@@ -31,7 +32,9 @@ def test_the_results_page_is_that_of_the_results() -> None:
     assert made.page(made.result_files()) == made.PAGE.read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: str(path.relative_to(ROOT / "docs"))
+)
 def test_every_picture_and_page_that_is_linked_is_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text("utf-8"))
     missing = [link for link in links if not (page.parent / link).exists()]

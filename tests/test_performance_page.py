@@ -1,4 +1,4 @@
-"""docs/performance.md shows what results/gpu_speed.json says, and nothing where it says nothing."""
+"""docs/results/performance.md shows what results/gpu_speed.json says, and nothing where it says nothing."""
 
 import importlib.util
 import json
@@ -45,7 +45,7 @@ def test_the_page_is_that_of_the_results(page: ModuleType) -> None:
     if not page.RESULTS.exists():
         pytest.skip("results/gpu_speed.json does not exist: run benchmarks/gpu_speed.py on a GPU")
     text = page.PAGE.read_text("utf-8")
-    assert page.filled(text, page.tables().items()) == text
+    assert page.fill_places(text, page.tables()) == text
 
 
 def test_figures_kept_are_not_those_of_a_smoke_run(page: ModuleType) -> None:
