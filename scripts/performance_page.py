@@ -21,7 +21,7 @@ from cycleback.files import write_bytes, write_text  # noqa: E402
 
 PAGE = ROOT / "docs" / "results" / "performance.md"
 RESULTS = ROOT / "results" / "gpu_speed.json"
-# place in the page -> part of the results, what it must hold, and the table made of it
+# place in the page -> part of the results, a key that it must have, and the function that builds the table
 PARTS: dict[str, tuple[str, str, Callable[[Found], str]]] = {
     "floor": ("training", "floor_ms", performance_tables.floor),
     "rungs": ("training", "rungs", performance_tables.rungs),
@@ -37,12 +37,12 @@ PARTS: dict[str, tuple[str, str, Callable[[Found], str]]] = {
 
 
 def read() -> dict[str, Any]:
-    """The committed results, or none."""
+    """Read the committed results; {} if there are none."""
     return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
 
 
 def tables(results: Found | None = None) -> dict[str, str]:
-    """Name of a place in the page -> what stands there."""
+    """Return place in the page -> its table."""
     results = read() if results is None else results
     found = {
         name: fill(results[part]) if key in results.get(part, {}) else NOTHING
@@ -54,9 +54,9 @@ def tables(results: Found | None = None) -> dict[str, str]:
 
 
 def draw_scaling(part: Found) -> bytes:
-    """Time and memory against videos, frames, length and the size of a set."""
+    """Draw time and memory against videos, frames, length and the size of a set."""
     panels = (
-        ("by_videos", "videos", "ms", "training step, 20 frames a video"),
+        ("by_videos", "videos", "ms", "training step, 20 frames per video"),
         ("by_frames", "frames", "ms", "training step, 4 videos"),
         ("by_length", "frames", "seconds", "embedding of one video, small base"),
         ("by_set", "videos", "seconds", "evaluation, on the CPU"),
@@ -78,7 +78,7 @@ def draw_scaling(part: Found) -> bytes:
 
 
 def main() -> None:
-    """Make all."""
+    """Draw the curves and write the page."""
     results = read()
     if "scaling" in results:
         write_bytes(PAGE.parent / PICTURE, draw_scaling(results["scaling"]), overwrite=True)
