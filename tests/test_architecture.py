@@ -1,11 +1,14 @@
 """The import table of docs/reference/architecture.md, enforced. Each test reports all offenders at once."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "cycleback"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "cycleback"
+PAGE = (ROOT / "docs" / "reference" / "architecture.md").read_text("utf-8")
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 # module or package -> what it may import from cycleback, besides BOTTOM
@@ -26,15 +29,16 @@ ALLOWED: dict[str, set[str]] = {
     "synth": {"video"},
     "data": {"annotations", "video"},
     "prepare": {"data", "video"},
-    "embeddings": {"models", "data", "alignment"},
+    "embeddings": {"models", "data"},
     "evaluation": {"embeddings", "data", "alignment"},
     "training": {"embeddings", "models", "data", "losses", "alignment"},
     "applications": {"embeddings", "models", "data", "alignment", "annotations", "video"},
-    "recipe": {"training", "embeddings", "models", "data", "losses", "config"},
+    "recipe": {"training", "models", "data", "losses", "config"},
+    "runs": {"recipe", "training", "embeddings", "models", "data", "losses"},
+    "search": {"runs", "embeddings", "models", "data", "video"},
 }
-ALLOWED["runs"] = {*ALLOWED["recipe"], "recipe", "applications", "evaluation", "video"}
-ALLOWED["search"] = {"runs", "embeddings", "models", "data", "video"}
-ALLOWED["comparison"] = {*ALLOWED["runs"], "runs", "synth", "alignment"}
+ALLOWED["comparison"] = {"runs", "recipe", "training", "applications", "evaluation", "embeddings", "models"}
+ALLOWED["comparison"] |= {"data", "alignment", "synth", "video"}
 ALLOWED["cli"] = set(ALLOWED)
 ARRAYS_ONLY = {"losses": {"torch", "math"}, "alignment": {"numpy", "numba"}}
 LAZY = {"av", "cv2", "numba", "matplotlib", "sklearn", "PIL"}
@@ -121,3 +125,49 @@ def test_every_public_name_is_there() -> None:
     for name in cycleback.__all__:
         assert getattr(cycleback, name) is not None
     assert set(cycleback._HOMES) | {"__version__"} == set(cycleback.__all__)
+
+
+def test_the_page_documents_the_import_table() -> None:
+    rows = re.findall(r"(?m)^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", PAGE)
+    documented = {part: set(re.findall(r"\w+", re.sub(r"\(.*\)|–", "", names))) for part, names in rows}
+    documented["cli"] = set(documented) - {"cli"} if documented["cli"] == {"all"} else documented["cli"]
+    assert documented == ALLOWED
+
+
+def test_the_layers_of_the_page_point_down() -> None:
+    (layers,) = re.findall(r"```\n(cli\n.*?)```", PAGE, re.DOTALL)
+    level = {part: i for i, line in enumerate(layers.splitlines()) for part in line.split(" · ")}
+    assert set(level) == set(ALLOWED) and {p for p, i in level.items() if i == max(level.values())} == BOTTOM
+    up = {part: {p for p in used if level[p] <= level[part]} for part, used in ALLOWED.items()}
+    assert {part: used for part, used in up.items() if used} == {"progress": {"training"}}  # types only
+
+
+def definitions(path: Path) -> set[str]:
+    """Functions, classes and methods of a file; methods as Class.method."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    top = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, kinds)]
+    inner = {
+        f"{n.name}.{m.name}" for n in top if isinstance(n, ast.ClassDef) for m in n.body if hasattr(m, "name")
+    }
+    return {node.name for node in top} | inner
+
+
+def test_every_function_the_page_names_is_there() -> None:
+    named = set(re.findall(r"([\w/]+\.py):([\w.]+)", PAGE))
+    assert len(named) > 60
+    assert not [f"{file}:{name}" for file, name in named if name not in definitions(PACKAGE / file)]
+
+
+def test_the_walks_of_the_page_never_lead_back_up() -> None:
+    walks = re.findall(r"```\n(cli/main\.py:main .*?)```", PAGE, re.DOTALL)
+    assert len(walks) == 2
+    wrong = []
+    for walk in walks:
+        callers: list[str] = []
+        for indent, file in re.findall(r"(?m)^( *)([\w/]+\.py):", walk):
+            part, depth = part_of(PACKAGE / file), len(indent) // 2
+            caller = callers[depth - 1] if depth else part
+            if part not in ALLOWED[caller] | BOTTOM | {caller}:
+                wrong.append(f"{caller} -> {file}")
+            callers = [*callers[:depth], part]
+    assert not wrong
