@@ -5,6 +5,7 @@ Shapes: B videos, T sampled frames per video, D embedding size.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -74,26 +75,16 @@ class CombinedLoss(Loss):
             phases: (B, T) int64, the labels.
             generator: Source of randomness of the parts.
         """
-        given = {"times": times, "positives": positives, "phases": phases, "generator": generator}
+        inputs = {"times": times, "positives": positives, "phases": phases, "generator": generator}
         values: dict[str, Tensor] = {}
         for name, loss in self.losses.items():
-            values[name] = loss(embeddings, **{key: given[key] for key in self.needs_of[name]})
+            values[name] = loss(embeddings, **{key: inputs[key] for key in self.needs_of[name]})
         total = torch.stack([self.weights[name] * value for name, value in values.items()]).sum()
         return LossParts(total, values)
 
-    def forward(
-        self,
-        embeddings: Tensor,
-        *,
-        times: Tensor | None = None,
-        positives: Tensor | None = None,
-        phases: Tensor | None = None,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
+    def forward(self, embeddings: Tensor, **inputs: Any) -> Tensor:
         """Return the weighted sum, a scalar; arguments as in `parts`."""
-        return self.parts(
-            embeddings, times=times, positives=positives, phases=phases, generator=generator
-        ).total
+        return self.parts(embeddings, **inputs).total
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> None:

@@ -20,7 +20,7 @@ from cycleback.losses.base import (
     full_precision,
     without_autocast,
 )
-from cycleback.losses.similarity import Scaling, Similarity, ordered_pairs, soft_matches
+from cycleback.losses.similarity import Scaling, Similarity, SimilarityOptions, ordered_pairs, soft_matches
 
 # Added to the product of two variances of times. It is 0 where all matches are at one moment: no order.
 VARIANCE_FLOOR = 1e-8
@@ -52,9 +52,7 @@ class OrderLoss(Loss):
     ) -> None:
         super().__init__()
         check_positive("temperature", temperature)
-        self.temperature = temperature
-        self.scaling: Scaling = scaling
-        self.similarity: Similarity = similarity
+        self.options = SimilarityOptions(temperature=temperature, scaling=scaling, similarity=similarity)
         self.normalize = normalize
 
     def forward(self, embeddings: Tensor, *, times: Tensor | None = None) -> Tensor:
@@ -74,12 +72,6 @@ class OrderLoss(Loss):
                 embeddings = F.normalize(embeddings, dim=-1)
             times = times.to(embeddings)
             start, other = ordered_pairs(len(embeddings), device=embeddings.device)  # (P,), (P,)
-            alpha = soft_matches(
-                embeddings[start],
-                embeddings[other],
-                temperature=self.temperature,
-                scaling=self.scaling,
-                similarity=self.similarity,
-            )  # (P, T, S)
+            alpha = soft_matches(embeddings[start], embeddings[other], **self.options)  # (P, T, S)
             matched = (alpha * times[other][:, None, :]).sum(dim=-1)  # (P, T)
             return F.relu(-correlation(times[start], matched)).mean()

@@ -12,8 +12,8 @@ Shapes: B videos, T sampled frames per video, D embedding size, K triplets per v
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -24,21 +24,11 @@ from cycleback.losses.base import Loss, check_embeddings, check_positive, withou
 FRAMES_DRAWN = 5
 
 
-@dataclass(frozen=True)
-class Triplets:
-    """Triplets of frames of each video, and whether they are out of order.
+class Triplets(NamedTuple):
+    """Triplets of frames of each video, and whether they are out of order."""
 
-    Attributes:
-        frames: (B, K, 3) int64, positions among the T frames of the same video.
-        shuffled: (B, K) int64, the class to predict: 0 in order, forwards or backwards; 1 out of order.
-    """
-
-    frames: Tensor
-    shuffled: Tensor
-
-    def to(self, device: torch.device) -> "Triplets":
-        """Return the same triplets on another device."""
-        return Triplets(self.frames.to(device), self.shuffled.to(device))
+    frames: Tensor  # (B, K, 3) int64, positions among the T frames of the same video
+    shuffled: Tensor  # (B, K) int64, the class to predict: 0 in order, forwards or backwards; 1 out of order
 
 
 def draw_triplets(
@@ -49,14 +39,13 @@ def draw_triplets(
     shuffled_fraction: float = 0.75,
     generator: torch.Generator | None = None,
 ) -> Triplets:
-    """Draw random triplets of the frames of each video, on the device of the generator (or else the CPU).
+    """Draw random triplets of each video on the device of the generator (by default torch's own, on the CPU).
 
     Args:
         num_videos: B.
         num_frames: T, at least 5, in order of time.
         triplets_per_video: K.
         shuffled_fraction: Share of the B * K triplets that is out of order, to the nearest whole number.
-        generator: Source of randomness; without one, torch's global one.
     """
     if num_frames < FRAMES_DRAWN:
         raise ValueError(
@@ -131,4 +120,5 @@ class SaLLoss(Loss):
         )
         with without_autocast(embeddings):
             embeddings = embeddings.to(next(self.classifier.parameters()).dtype)
-            return triplet_errors(embeddings, triplets.to(embeddings.device), self.classifier).mean()
+            triplets = Triplets(*(tensor.to(embeddings.device) for tensor in triplets))
+            return triplet_errors(embeddings, triplets, self.classifier).mean()

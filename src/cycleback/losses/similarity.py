@@ -3,7 +3,7 @@
 Shapes: T frames of one video, S of the other, D embedding size, P ordered pairs of videos.
 """
 
-from typing import Literal, get_args
+from typing import Literal, TypedDict, Unpack, get_args
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,14 @@ from cycleback.losses.base import check_choice
 
 Similarity = Literal["l2", "cosine"]
 Scaling = Literal["dimension", "none"]
+
+
+class SimilarityOptions(TypedDict, total=False):
+    """The options of `scaled_similarity`, for functions that pass them on."""
+
+    temperature: float
+    scaling: Scaling
+    similarity: Similarity
 
 
 def squared_distances(u: Tensor, v: Tensor) -> Tensor:
@@ -38,8 +46,6 @@ def scaled_similarity(
     """Return logits (..., T, S): the similarity of each row of `u` (..., T, D) to each of `v` (..., S, D).
 
     Args:
-        u: Embeddings (..., T, D).
-        v: Embeddings (..., S, D).
         temperature: The smaller it is, the more the softmax of the logits favours the nearest row.
         scaling: "dimension" divides by D as well, since squared distances grow with D. Cosines, and distances
             of unit vectors, do not: use "none" with them, or every softmax is almost flat.
@@ -54,20 +60,12 @@ def scaled_similarity(
     return -squared_distances(u, v) / scale
 
 
-def soft_matches(
-    u: Tensor,
-    v: Tensor,
-    *,
-    temperature: float = 0.1,
-    scaling: Scaling = "dimension",
-    similarity: Similarity = "l2",
-) -> Tensor:
+def soft_matches(u: Tensor, v: Tensor, **options: Unpack[SimilarityOptions]) -> Tensor:
     """Return the paper's alpha (..., T, S): the weight of each row of `v` in the match of each row of `u`.
 
     `u` is (..., T, D), `v` is (..., S, D); options as in `scaled_similarity`.
     """
-    logits = scaled_similarity(u, v, temperature=temperature, scaling=scaling, similarity=similarity)
-    return logits.softmax(dim=-1)
+    return scaled_similarity(u, v, **options).softmax(dim=-1)
 
 
 def ordered_pairs(num_videos: int, *, device: torch.device | str | None = None) -> tuple[Tensor, Tensor]:

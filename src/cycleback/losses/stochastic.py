@@ -8,31 +8,21 @@ videos.
 Shapes: B videos, T sampled frames per video, D embedding size, Q cycles, L videos in a cycle.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple, Unpack
 
 import torch
 from torch import Tensor
 
 from cycleback.losses.base import Loss, check_positive, without_autocast
-from cycleback.losses.similarity import Scaling, Similarity, scaled_similarity
+from cycleback.losses.similarity import SimilarityOptions, scaled_similarity
 from cycleback.losses.tcc import TCCLoss
 
 
-@dataclass(frozen=True)
-class Cycles:
-    """Walks through the videos of a batch; each returns to its first video at the end.
+class Cycles(NamedTuple):
+    """Walks through the videos of a batch; each returns to its first video at the end."""
 
-    Attributes:
-        videos: (Q, L) int64, L different videos in the order in which they are visited.
-        starts: (Q,) int64, the frame of the first video from which the walk starts.
-    """
-
-    videos: Tensor
-    starts: Tensor
-
-    def to(self, device: torch.device) -> "Cycles":
-        """Return the same cycles on another device."""
-        return Cycles(self.videos.to(device), self.starts.to(device))
+    videos: Tensor  # (Q, L) int64, L different videos in the order in which they are visited
+    starts: Tensor  # (Q,) int64, the frame of the first video from which the walk starts
 
 
 def draw_cycles(
@@ -43,17 +33,12 @@ def draw_cycles(
     cycle_length: int,
     generator: torch.Generator | None = None,
 ) -> Cycles:
-    """Draw independent random cycles, on the device of the generator (without one, on the CPU).
+    """Draw independent random cycles on the device of the generator (by default torch's own, on the CPU).
 
     A cycle starts from any frame of the batch, and all orders of the other videos are equally likely. So all
     frames count equally, as in `TCCLoss`, which is the expectation for `cycle_length` 2.
 
-    Args:
-        num_videos: B.
-        num_frames: T.
-        num_cycles: Q.
-        cycle_length: L, at most B.
-        generator: Source of randomness; without one, torch's global one.
+    `num_videos` is B, `num_frames` T, `num_cycles` Q, and `cycle_length` L, at most B.
     """
     if cycle_length > num_videos:
         raise ValueError(
@@ -66,24 +51,13 @@ def draw_cycles(
     return Cycles(videos=keys.argsort(dim=1)[:, :cycle_length], starts=starts % num_frames)
 
 
-def walk_cycles(
-    embeddings: Tensor,
-    cycles: Cycles,
-    *,
-    temperature: float = 0.1,
-    scaling: Scaling = "dimension",
-    similarity: Similarity = "l2",
-) -> Tensor:
+def walk_cycles(embeddings: Tensor, cycles: Cycles, **options: Unpack[SimilarityOptions]) -> Tensor:
     """Return logits (Q, T): where in its first video each cycle through `embeddings` (B, T, D) lands.
 
     Every step takes the soft nearest neighbour in the next video; options as in `scaled_similarity`. A step
     compares with all frames of the batch and hides those of other videos: one matrix product is many times
     faster than a copy of the video that each cycle visits.
     """
-
-    def compare(u: Tensor) -> Tensor:
-        return scaled_similarity(u, frames, temperature=temperature, scaling=scaling, similarity=similarity)
-
     num_videos, num_frames, _ = embeddings.shape
     frames = embeddings.flatten(0, 1)  # (B * T, D)
     video_of = torch.arange(num_videos, device=embeddings.device).repeat_interleave(num_frames)  # (B * T,)
@@ -91,9 +65,9 @@ def walk_cycles(
     here = embeddings[first, cycles.starts][:, None]  # (Q, 1, D)
     for video in cycles.videos[:, 1:].unbind(dim=1):
         is_elsewhere = video_of != video[:, None]  # (Q, B * T)
-        alpha = compare(here).masked_fill(is_elsewhere[:, None], -torch.inf).softmax(dim=-1)  # (Q, 1, B * T)
-        here = alpha @ frames
-    back = compare(here).reshape(-1, num_videos, num_frames)  # (Q, B, T)
+        logits = scaled_similarity(here, frames, **options)  # (Q, 1, B * T)
+        here = logits.masked_fill(is_elsewhere[:, None], -torch.inf).softmax(dim=-1) @ frames
+    back = scaled_similarity(here, frames, **options).reshape(-1, num_videos, num_frames)  # (Q, B, T)
     return back.take_along_dim(first[:, None, None], dim=1).squeeze(1)
 
 
@@ -148,17 +122,12 @@ class StochasticTCCLoss(Loss):
                 cycle_length=self.cycle_length,
                 generator=generator,
             )
-            return self.over_cycles(embeddings, cycles.to(embeddings.device), times)
+            cycles = Cycles(*(tensor.to(embeddings.device) for tensor in cycles))
+            return self.over_cycles(embeddings, cycles, times)
 
     def over_cycles(self, embeddings: Tensor, cycles: Cycles, times: Tensor) -> Tensor:
         """Return the scalar mean over the given cycles; the rest (B, T, ...) as from `TCCLoss.prepare`."""
-        logits = walk_cycles(
-            embeddings,
-            cycles,
-            temperature=self.tcc.temperature,
-            scaling=self.tcc.scaling,
-            similarity=self.tcc.similarity,
-        )  # (Q, T)
+        logits = walk_cycles(embeddings, cycles, **self.tcc.options)  # (Q, T)
         return self.tcc.landing_error(
             start_first(logits, cycles.starts)[:, None],  # (Q, 1, T): one walk from the first frame of each
             start_first(times[cycles.videos[:, 0]], cycles.starts),

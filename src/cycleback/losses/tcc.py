@@ -21,7 +21,7 @@ P = B * (B - 1) ordered pairs (U, V), R walks from U: row i starts from frame i,
 first frames start.
 """
 
-from typing import Literal, Self, get_args
+from typing import Literal, Self, Unpack, get_args
 
 import torch
 import torch.nn.functional as F
@@ -36,7 +36,14 @@ from cycleback.losses.base import (
     full_precision,
     without_autocast,
 )
-from cycleback.losses.similarity import Scaling, Similarity, ordered_pairs, scaled_similarity, soft_matches
+from cycleback.losses.similarity import (
+    Scaling,
+    Similarity,
+    SimilarityOptions,
+    ordered_pairs,
+    scaled_similarity,
+    soft_matches,
+)
 
 Kind = Literal["regression", "classification", "mse", "huber"]
 VarianceTerm = Literal["log_variance", "log_sigma"]
@@ -47,47 +54,27 @@ Index = Literal["time", "position"]
 VARIANCE_FLOOR = 1e-8
 
 
-def soft_nearest_neighbors(
-    u: Tensor,
-    v: Tensor,
-    *,
-    temperature: float = 0.1,
-    scaling: Scaling = "dimension",
-    similarity: Similarity = "l2",
-) -> Tensor:
+def soft_nearest_neighbors(u: Tensor, v: Tensor, **options: Unpack[SimilarityOptions]) -> Tensor:
     """Return for each row of `u` (..., T, D) the mean (..., T, D) of the rows of `v`, weighted by similarity.
 
     `v` is (..., S, D); options as in `scaled_similarity`.
     """
-    alpha = soft_matches(u, v, temperature=temperature, scaling=scaling, similarity=similarity)
-    return alpha @ v
+    return soft_matches(u, v, **options) @ v
 
 
-def cycle_back_logits(
-    u: Tensor,
-    v: Tensor,
-    *,
-    temperature: float = 0.1,
-    scaling: Scaling = "dimension",
-    similarity: Similarity = "l2",
-) -> Tensor:
+def cycle_back_logits(u: Tensor, v: Tensor, **options: Unpack[SimilarityOptions]) -> Tensor:
     """Return logits (..., T, T): row i says where frame i of `u` (..., T, D) lands after u -> v -> u.
 
     `v` is (..., S, D); options as in `scaled_similarity`.
     """
-    there = soft_nearest_neighbors(u, v, temperature=temperature, scaling=scaling, similarity=similarity)
-    return scaled_similarity(there, u, temperature=temperature, scaling=scaling, similarity=similarity)
+    return scaled_similarity(soft_nearest_neighbors(u, v, **options), u, **options)
 
 
 def cycle_back_classification(logits: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
-    """Return the cross-entropy of landing on the frame that the walk started from (paper 3.2).
+    """Return the cross-entropy of landing on the frame that the walk started from (paper 3.2), a scalar.
 
-    Args:
-        logits: (P, R, T), from `cycle_back_logits`; each frame is a class.
-        label_smoothing: Share of the target that is spread evenly over all frames.
-
-    Returns:
-        Scalar mean over all walks of all pairs.
+    `logits` are (P, R, T), from `cycle_back_logits`; `label_smoothing` is the share of the target that is
+    spread evenly over all frames.
     """
     log_beta = logits.log_softmax(dim=-1)  # (P, R, T)
     own = log_beta.diagonal(dim1=-2, dim2=-1)  # (P, R)
@@ -113,7 +100,7 @@ def cycle_back_regression(
     variance_weight: float = 1e-3,
     variance_term: VarianceTerm = "log_variance",
 ) -> Tensor:
-    """Return the squared time error over its variance, plus a penalty on that variance (paper 3.3).
+    """Return the squared time error over its variance plus a penalty on that variance (3.3), a scalar.
 
     Good embeddings bring it below zero: the log of a small variance is negative.
 
@@ -123,9 +110,6 @@ def cycle_back_regression(
         variance_weight: The paper's lambda.
         variance_term: The factor of lambda: "log_variance" is log sigma^2, as in the authors' program;
             "log_sigma" is log sigma, as printed in the paper, half as much.
-
-    Returns:
-        Scalar mean over all walks of all pairs.
     """
     check_choice("variance_term", variance_term, get_args(VarianceTerm))
     mean, variance = landing_moments(logits, times)
@@ -176,9 +160,7 @@ class TCCLoss(Loss):
         check_positive("temperature", temperature)
         check_positive("huber_delta", huber_delta)
         self.kind: Kind = kind
-        self.temperature = temperature
-        self.scaling: Scaling = scaling
-        self.similarity: Similarity = similarity
+        self.options = SimilarityOptions(temperature=temperature, scaling=scaling, similarity=similarity)
         self.variance_weight = variance_weight
         self.variance_term: VarianceTerm = variance_term
         self.index: Index = index
@@ -207,13 +189,7 @@ class TCCLoss(Loss):
         with without_autocast(embeddings):
             embeddings, times = self.prepare(embeddings, times)
             start, other = ordered_pairs(embeddings.shape[0], device=embeddings.device)  # (P,), (P,)
-            logits = cycle_back_logits(
-                embeddings[start],
-                embeddings[other],
-                temperature=self.temperature,
-                scaling=self.scaling,
-                similarity=self.similarity,
-            )  # (P, T, T)
+            logits = cycle_back_logits(embeddings[start], embeddings[other], **self.options)  # (P, T, T)
             return self.landing_error(logits, times[start])
 
     def prepare(self, embeddings: Tensor, times: Tensor | None) -> tuple[Tensor, Tensor]:
