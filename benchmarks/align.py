@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import align, dtw_path, dtw_to_many, squared_distances
-from cycleback.alignment.bounds import fixed_ends, whole_band
+from cycleback.alignment.bounds import price_ends, whole_band
 from cycleback.alignment.dtw import sweep_diagonals, trace_back, warp_blocks
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ def loop_path(cost: Floats) -> Indices:
 def numpy_path(cost: Floats) -> Indices:
     """Ours where numba is not installed."""
     kernels = sweep_diagonals, trace_back
-    return warp_blocks([(0, 0, cost)], whole_band(*cost.shape), fixed_ends(*cost.shape), kernels=kernels)[0]
+    return warp_blocks([(0, 0, cost)], whole_band(*cost.shape), price_ends(*cost.shape), kernels=kernels)[0]
 
 
 def walks(videos: int, frames: int, size: int) -> list[Floats]:

@@ -10,9 +10,8 @@ from cycleback.alignment.bounds import (
     FREE,
     band_around,
     default_skip_cost,
-    fixed_ends,
-    free_ends,
     intersect,
+    price_ends,
     slanted_band,
     whole_band,
 )
@@ -105,7 +104,7 @@ COSTS = hnp.arrays(np.float64, TINY, elements=st.integers(0, 8).map(float))
 @settings(deadline=None, max_examples=40)
 @given(cost=COSTS, skip_cost=st.sampled_from([0.0, 0.5, 2.0, 5.0]), method=st.sampled_from(sorted(FREE)))
 def test_no_path_of_all_is_cheaper(cost, skip_cost, method):
-    free = free_ends(*cost.shape, free=FREE[method], skip_cost=skip_cost)
+    free = price_ends(*cost.shape, free=FREE[method], skip_cost=skip_cost)
     path, price = warp_cost(cost, ends=free)
     expected = loops.cheapest_free(cost.tolist(), skip_cost, **FREE[method]._asdict())
     assert price == expected
@@ -119,7 +118,7 @@ def test_fixed_ends_pay_each_cell_once(cost):
     prices = [
         sum(cost[cell] for cell in path) for path in loops.all_paths(cost.shape, (0, 0)) if path[-1] == corner
     ]
-    assert warp_cost(cost, ends=fixed_ends(*cost.shape))[1] == min(prices)
+    assert warp_cost(cost, ends=price_ends(*cost.shape))[1] == min(prices)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_tolerance_of_the_whole_video_is_always_met(videos):
 
 @pytest.mark.parametrize(("three_way", "needed"), [(False, 2), (True, 3)])
 def test_too_few_videos_are_refused(videos, three_way, needed):
-    with pytest.raises(ValueError, match=f"cycles need at least {needed} videos, got {needed - 1}"):
+    with pytest.raises(ValueError, match=f"expected at least {needed} videos, got {needed - 1}"):
         cycle_consistency_rate(videos[: needed - 1], three_way=three_way)
 
 

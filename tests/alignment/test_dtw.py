@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from alignment import loops
 from cycleback.alignment import dtw, dtw_path, match_frames
-from cycleback.alignment.bounds import FREE, fixed_ends, free_ends, slanted_band, whole_band
+from cycleback.alignment.bounds import FREE, price_ends, slanted_band, whole_band
 from cycleback.alignment.dtw import extend_row, warp_blocks
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)
@@ -106,8 +106,8 @@ CELLS = (dtw.sweep_cells, dtw.trace_back)  # not compiled
 
 def ends_for(cost, method):
     if method == "dtw":
-        return fixed_ends(*cost.shape)
-    return free_ends(*cost.shape, free=FREE[method], skip_cost=0.5)
+        return price_ends(*cost.shape)
+    return price_ends(*cost.shape, free=FREE[method], skip_cost=0.5)
 
 
 def blocks(cost, rows):
@@ -130,7 +130,7 @@ def test_all_kernels_agree_to_the_last_bit_whatever_the_blocks(cost, method, row
 def test_all_kernels_agree_within_a_band(seed, width, rows):
     rng = np.random.default_rng(seed)
     cost = rng.integers(0, 4, size=rng.integers(8, 14, size=2)).astype(float)
-    band, ends = slanted_band(*cost.shape, width=width), fixed_ends(*cost.shape)
+    band, ends = slanted_band(*cost.shape, width=width), price_ends(*cost.shape)
     path, price = warp_blocks([(0, 0, cost)], band, ends)
     for kind in (NUMPY, CELLS):
         other, same = warp_blocks(blocks(cost, rows), band, ends, kernels=kind)
@@ -145,7 +145,7 @@ def test_the_compiled_kernels_are_used_where_numba_is_installed():
 
 def test_all_kernels_agree_on_a_whole_video(rng):
     cost = rng.random((211, 307))
-    path = warp_blocks([(0, 0, cost)], whole_band(211, 307), fixed_ends(211, 307), kernels=NUMPY)[0]
+    path = warp_blocks([(0, 0, cost)], whole_band(211, 307), price_ends(211, 307), kernels=NUMPY)[0]
     np.testing.assert_array_equal(dtw_path(cost), path)
 
 

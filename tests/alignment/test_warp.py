@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from cycleback.alignment import dtw, dtw_path, dtw_to_many, squared_distances, warp
-from cycleback.alignment.bounds import FREE, default_skip_cost, fixed_ends, free_ends, whole_band
+from cycleback.alignment.bounds import FREE, default_skip_cost, price_ends, whole_band
 from cycleback.alignment.dtw import warp_cost
 from cycleback.alignment.warp import halve, warp_frames, warp_long
 
 
 def fixed(a, b):
-    return fixed_ends(len(a), len(b))
+    return price_ends(len(a), len(b))
 
 
 def free(a, b):
-    return free_ends(len(a), len(b), free=FREE["overlap"], skip_cost=default_skip_cost(a, b))
+    return price_ends(len(a), len(b), free=FREE["overlap"], skip_cost=default_skip_cost(a, b))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@
     --        several videos on one clock                align_many
     --        confidence of each match                   estimate_confidence, ConfidenceCurve
     --        videos matched backwards in time           backward_share
-    --        an hour of video in little memory          align, by itself (warp.py)
+    --        an hour of video in little memory          align chooses the way (warp.py)
 
 Embeddings are anything numpy reads as (frames, embedding size). The soft, differentiable cycles of 3.2 and
 3.3 are in `cycleback.losses`.

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.alignment.bounds import FREE, Ends, default_skip_cost, fixed_ends, free_ends, slanted_band
+from cycleback.alignment.bounds import FREE, Ends, default_skip_cost, price_ends, slanted_band
 from cycleback.alignment.confidence import estimate_confidence, sample_confidence
 from cycleback.alignment.distances import (
     Floats,
@@ -64,8 +64,7 @@ class Alignment:
     @property
     def abstain(self) -> NDArray[np.bool_]:
         """(T,), True where a frame has no match, or one that is more likely wrong than right."""
-        unsure: NDArray[np.bool_] = self.confidence < MIN_CONFIDENCE
-        return ~self.matched | unsure
+        return ~self.matched | (self.confidence < MIN_CONFIDENCE)
 
 
 def align(
@@ -84,8 +83,8 @@ def align(
     longer exact. The confidence then compares with 2,048 evenly spread frames of each video.
 
     Args:
-        a: Embeddings (T, D) of the video whose frames are matched.
-        b: Embeddings (S, D) of the video they are matched to, by the same encoder.
+        a: Embeddings of the video whose frames are matched.
+        b: Embeddings of the other video, by the same encoder.
         method: "nearest" takes the nearest frame anywhere in b. All other methods warp: they never run
             backwards.
             "dtw" matches both first and both last frames, as synchronous playback needs.
@@ -158,9 +157,9 @@ def _find_path(
 
     def ends_of(x: Floats, y: Floats) -> Ends:
         if method not in FREE:
-            return fixed_ends(len(x), len(y))
+            return price_ends(len(x), len(y))
         price = default_skip_cost(x, y) if skip_cost is None else skip_cost
-        return free_ends(len(x), len(y), free=FREE[method], skip_cost=price)
+        return price_ends(len(x), len(y), free=FREE[method], skip_cost=price)
 
     if distances is None:
         return warp_long(a, b, ends_of=ends_of, width=band)[0]
@@ -238,7 +237,7 @@ def _warp_all(template: Floats, videos: Sequence[Floats]) -> list[Warp]:
     """Return path and cost of the template with each video; long videos go coarse to fine, as in `align`."""
     if len(template) * max(map(len, videos)) <= MAX_CELLS:
         return warp_to_many(template, videos)
-    return [warp_long(template, video, ends_of=lambda a, b: fixed_ends(len(a), len(b))) for video in videos]
+    return [warp_long(template, video, ends_of=lambda a, b: price_ends(len(a), len(b))) for video in videos]
 
 
 def _barycentre(warps: Sequence[Warp], videos: Sequence[Floats]) -> Floats:

@@ -51,10 +51,7 @@ def whole_band(num_rows: int, num_columns: int) -> Band:
 def slanted_band(num_rows: int, num_columns: int, *, width: float) -> Band:
     """Return Sakoe and Chiba's band along the straight line from both first to both last frames.
 
-    Args:
-        num_rows: T.
-        num_columns: S.
-        width: How far a path may stray to either side of the line, as a share of the length of b: in (0, 1].
+    A path may stray by `width`, a share of the length of b in (0, 1], to either side of the line.
     """
     if not 0 < width <= 1:
         raise ValueError(f"band must be a share of the length, above 0 and at most 1, got {width}")
@@ -100,6 +97,7 @@ class FreeEnds(NamedTuple):
     tail_b: bool = False
 
 
+FIXED = FreeEnds()
 FREE = {
     "subsequence": FreeEnds(lead_in_b=True, tail_b=True),
     "open_end": FreeEnds(tail_a=True, tail_b=True),
@@ -117,21 +115,18 @@ class Ends(NamedTuple):
     again: float  # 1 where a step in both videos pays its cell twice, once per video; else 0
 
 
-def fixed_ends(num_rows: int, num_columns: int) -> Ends:
-    """Return the ends of a path from both first frames to both last frames."""
-    a, b = _prices(num_rows, np.inf), _prices(num_columns, np.inf)
-    return Ends(a, b, a[::-1].copy(), b[::-1].copy(), 0.0)
+def price_ends(num_rows: int, num_columns: int, *, free: FreeEnds = FIXED, skip_cost: float = np.inf) -> Ends:
+    """Return ends where every frame that `free` lets the path leave out pays `skip_cost`.
 
-
-def free_ends(num_rows: int, num_columns: int, *, free: FreeEnds, skip_cost: float) -> Ends:
-    """Return ends where every frame that `free` lets the path leave out pays `skip_cost`."""
+    By default none may be left out: the path runs from both first frames to both last frames.
+    """
     lead_a, lead_b, tail_a, tail_b = (skip_cost if may else np.inf for may in free)
     return Ends(
         _prices(num_rows, lead_a),
         _prices(num_columns, lead_b),
         _prices(num_rows, tail_a)[::-1].copy(),
         _prices(num_columns, tail_b)[::-1].copy(),
-        1.0,
+        again=float(any(free)),
     )
 
 
@@ -153,5 +148,4 @@ def _nearest_distances(rows: Floats, others: Floats, *, chunk: int = 4096) -> Fl
     """Return the distance of each row to the nearest of `others`, computed chunk by chunk."""
     starts = range(0, len(others), chunk)
     parts = [pairwise_squared(rows, others[i : i + chunk]).min(axis=1) for i in starts]
-    nearest: Floats = np.min(parts, axis=0)
-    return nearest
+    return np.min(parts, axis=0)  # type: ignore[no-any-return]

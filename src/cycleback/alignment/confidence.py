@@ -118,12 +118,9 @@ NEAREST = ConfidenceCurve(
 def estimate_confidence(
     distances: Floats, indices: Indices, *, curve: ConfidenceCurve | None = None
 ) -> Floats:
-    """Return the confidence (T,) in [0, 1] of matches.
+    """Return the confidence (T,) in [0, 1] of matches `indices` (T,), given squared `distances` (T, S).
 
-    Args:
-        distances: (T, S), squared.
-        indices: (T,), the match of each frame.
-        curve: Fitted to `score_matches` of your own matches; by default one of the two built-in curves.
+    A `curve` fitted to `score_matches` of your own matches replaces the two built-in curves.
     """
     return (curve or _built_in(indices)).apply(score_matches(distances, indices))
 

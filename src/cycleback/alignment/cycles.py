@@ -39,30 +39,25 @@ def cycle_back(a: ArrayLike, b: ArrayLike) -> Indices:
     Frame i is cycle-consistent if it lands on i. Of equally near frames the first is taken.
     """
     distances = pairwise_squared(*as_pair(a, b))  # (T, S)
-    landing: Indices = distances.argmin(axis=0)[distances.argmin(axis=1)]
-    return landing
+    return distances.argmin(axis=0)[distances.argmin(axis=1)]
 
 
 def cycle_consistency_rate(
     embeddings: Sequence[ArrayLike], *, tolerance: int = 1, three_way: bool = False
 ) -> float:
-    """Return the share of frames that land within `tolerance` of their start, over all ordered pairs.
+    """Return the share of frames, in [0, 1], that land within `tolerance` of their start.
+
+    Every frame of every ordered pair (or triple) of videos counts the same.
 
     Args:
         embeddings: (N, D) per video, at least two videos; N may differ.
         tolerance: Frames by which a landing may miss. 0 is the paper's definition.
         three_way: Walk through two other videos instead, U -> V -> W -> U and U -> W -> V -> U; a frame
             counts only if both walks come home. Needs three videos.
-
-    Returns:
-        In [0, 1]; every frame of every pair (or triple) counts the same.
     """
     if tolerance < 0:
         raise ValueError(f"tolerance must not be negative, got {tolerance}")
-    needed = 3 if three_way else 2
-    if len(embeddings) < needed:
-        raise ValueError(f"cycles need at least {needed} videos, got {len(embeddings)}")
-    videos = as_videos(embeddings, min_videos=needed)
+    videos = as_videos(embeddings, min_videos=3 if three_way else 2)
     nearest, starts = _nearest_table(videos), np.cumsum([0, *map(len, videos)])
     walks = _three_way_errors if three_way else _two_way_errors
     home = total = 0
@@ -120,8 +115,7 @@ class MatchOrder:
 def backward_share(embeddings: Sequence[ArrayLike]) -> float:
     """Return the share of ordered pairs of videos whose nearest neighbours run backwards in time.
 
-    Args:
-        embeddings: (N, D) per video, at least two videos; N may differ.
+    `embeddings` are (N, D) per video, at least two videos; N may differ.
     """
     videos = as_videos(embeddings, min_videos=2)
     nearest, starts = _nearest_table(videos), np.cumsum([0, *map(len, videos)])

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.alignment.bounds import Band, Ends, fixed_ends, slanted_band, whole_band
+from cycleback.alignment.bounds import Band, Ends, price_ends, slanted_band, whole_band
 from cycleback.alignment.distances import Floats, Indices, as_matrix
 
 Block = tuple[int, int, Floats]  # first row, first column, costs
@@ -40,14 +40,11 @@ Warp = tuple[Indices, float]  # path (L, 2) and its price
 def dtw_path(cost: ArrayLike, *, band: float | None = None) -> Indices:
     """Return the cheapest path (L, 2) through `cost` (T, S): pairs of a frame of a and a frame of b.
 
-    Args:
-        cost: (T, S), finite.
-        band: How far the path may stray from the straight line between the corners, to either side, as a
-            share of S; by default there is no limit.
+    `band` limits how far the path may stray from the straight line between the corners, as a share of S.
     """
     matrix = as_matrix("cost", cost, shape="(T, S)")
     allowed = None if band is None else slanted_band(*matrix.shape, width=band)
-    return warp_cost(matrix, ends=fixed_ends(*matrix.shape), band=allowed)[0]
+    return warp_cost(matrix, ends=price_ends(*matrix.shape), band=allowed)[0]
 
 
 def match_frames(path: ArrayLike, *, num_frames: int | None = None) -> Indices:
@@ -55,11 +52,7 @@ def match_frames(path: ArrayLike, *, num_frames: int | None = None) -> Indices:
 
     The frames paired with one frame of a are consecutive, so their middle, rounded down, is their mean and
     their median. The result never runs backwards. Frames outside the path take the match of its first or
-    last frame.
-
-    Args:
-        path: (L, 2), from any frame of a on, without a gap.
-        num_frames: T; by default the path reaches the last frame of a.
+    last frame. `num_frames` is T; by default the path reaches the last frame of a.
     """
     rows, columns = as_matrix("path", path, shape="(L, 2)").astype(np.int64).T
     frames = np.clip(np.arange(rows[-1] + 1 if num_frames is None else num_frames), rows[0], rows[-1])
@@ -73,11 +66,8 @@ def extend_row(totals: Floats | None, costs: Floats) -> Floats:
     """Return the row of totals (S,) after `totals` (S,), up to a constant that keeps it from growing.
 
     Steps in a and in both come from the row before. Steps in b alone run along the row: the cheapest k <= j
-    to enter at, plus the costs from k + 1 to j, is a running minimum over running sums.
-
-    Args:
-        totals: The row before; None for the first row.
-        costs: (S,), of the new row.
+    to enter at, plus the costs from k + 1 to j, is a running minimum over running sums. `costs` (S,) belong
+    to the new row; without `totals` it is the first.
     """
     along = np.cumsum(costs)
     if totals is None:

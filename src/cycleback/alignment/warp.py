@@ -20,8 +20,8 @@ from cycleback.alignment.bounds import (
     Band,
     Ends,
     band_around,
-    fixed_ends,
     intersect,
+    price_ends,
     slanted_band,
     whole_band,
 )
@@ -39,12 +39,8 @@ EndsOf = Callable[[Floats, Floats], Ends]  # the ends for one level: a (T, D), b
 def dtw_to_many(a: ArrayLike, others: Sequence[ArrayLike], *, workers: int | None = None) -> list[Indices]:
     """Return the paths (L, 2) of `a` (T, D) with each of `others` (S, D), by their squared distances.
 
-    The paths are those of `dtw_path`, found faster than one by one.
-
-    Args:
-        a: Embeddings (T, D) of one video.
-        others: Embeddings (S, D) of each of the others; S may differ.
-        workers: Number of threads; by default one per processor.
+    The paths equal those of `dtw_path`, in less time. S may differ. `workers` is the number of threads; by
+    default one per processor.
     """
     first, *rest = as_videos([a, *others], min_videos=2)
     return [path for path, _ in warp_to_many(first, rest, workers=workers)]
@@ -66,7 +62,7 @@ def warp_to_many(a: Floats, others: Sequence[Floats], *, workers: int | None = N
 def _warp_batch(a: Floats, others: Sequence[Floats]) -> list[Warp]:
     cost = pairwise_squared(a, np.concatenate(others))  # (T, M)
     lengths = [len(other) for other in others]
-    limits = {n: (fixed_ends(len(a), n), whole_band(len(a), n)) for n in set(lengths)}
+    limits = {n: (price_ends(len(a), n), whole_band(len(a), n)) for n in set(lengths)}
     warps, column = [], 0
     for length in lengths:
         ends, band = limits[length]
@@ -81,8 +77,6 @@ def warp_long(
     """Return path and price by squared distances of `a` (T, D) and `b` (S, D), coarse to fine.
 
     Args:
-        a: (T, D).
-        b: (S, D).
         ends_of: Makes the ends of one level from its two videos.
         width: Of the slanted band; by default the whole matrix.
         radius: Frames by which each level may stray from the one before.
