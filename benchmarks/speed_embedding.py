@@ -44,8 +44,8 @@ def embedding(recipe: Recipe, *, device: torch.device, frames: int = 2048) -> di
         found["base"] = rate_of(lambda: [fast.features(piece) for piece in video.split(GPU_CHUNK_FRAMES)])
         maps = [fast.features(piece) for piece in video[:few].split(GPU_CHUNK_FRAMES)]
         again = [maps[i % len(maps)] for i in range(frames // len(maps[0]))]
-        found["embedder"] = rate_of(lambda: list(fast.embed_stream(again)))
-        found["together"] = rate_of(partial(embed_once, fast.features, fast.embed_stream, video))
+        found["embedder"] = rate_of(lambda: list(fast.embedder.embed_stream(again)))
+        found["together"] = rate_of(partial(embed_once, fast.features, fast.embedder.embed_stream, video))
     print({name: round(value) for name, value in found.items()}, flush=True)
     return found
 
@@ -69,7 +69,7 @@ def embed_host_frames(fast: FastEncoder, *, num_frames: int, chunk: Tensor, devi
     """Embed a video that repeats one `chunk` (n, 3, H, W) of host memory: (N, D)."""
     sizes = (min(len(chunk), num_frames - start) for start in range(0, num_frames, len(chunk)))
     maps = (fast.features(chunk[:size].to(device, non_blocking=True)) for size in sizes)
-    return torch.cat(list(fast.embed_stream(maps))).cpu()
+    return torch.cat(list(fast.embedder.embed_stream(maps))).cpu()
 
 
 def host_chunk(recipe: Recipe, setting: Setting) -> Tensor:

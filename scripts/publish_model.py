@@ -64,7 +64,9 @@ def rounding(exact: Encoder, rounded: Encoder) -> float:
     """Return how far rounding moves the embeddings of 24 smooth pictures, relative to their spread."""
     coarse = torch.rand(24, 3, 9, 9, generator=torch.Generator().manual_seed(0))
     pictures = interpolate(coarse, size=exact.frame_size, mode="bicubic").clamp(0, 1)  # (24, 3, H, W)
-    first, second = (each.embed_sequence(each.features(pictures)) for each in (exact, rounded))  # (24, D)
+    first, second = (
+        torch.cat(list(each.embed_stream([each.features(pictures)]))) for each in (exact, rounded)
+    )  # (24, D)
     return float((first - second).square().mean().sqrt() / _spread(first))
 
 

@@ -36,7 +36,9 @@ def embed_frames(encoder: Encoder, path: Path, indices: np.ndarray, length: int)
     still = np.median(spread, axis=0).astype(np.uint8)
     shown = np.stack([still if index < 0 else frames[index] for index in indices])
     with torch.no_grad():
-        return encoder.embed_sequence(encoder.features(torch.from_numpy(shown).movedim(-1, 1))).numpy()
+        return torch.cat(
+            list(encoder.embed_stream([encoder.features(torch.from_numpy(shown).movedim(-1, 1))]))
+        ).numpy()
 
 
 @pytest.mark.parametrize(("train_base", "tolerance"), [("all", 1e-5), ("frozen", 5e-3)])
@@ -60,7 +62,9 @@ def test_sequences_move_their_vectors_and_then_take_velocities(poses: Path, fram
     still = np.median(vectors, axis=0)
     moved = torch.from_numpy(np.stack([still if i < 0 else vectors[i] for i in INDICES]))
     with torch.no_grad():
-        expected = encoder.embed_sequence(encoder.features(encoder.base.prepare(moved))).numpy()
+        expected = torch.cat(
+            list(encoder.embed_stream([encoder.features(encoder.base.prepare(moved))]))
+        ).numpy()
     np.testing.assert_allclose(
         embed_indices(Library.of(encoder, frame_cache), record, INDICES), expected, atol=1e-5
     )

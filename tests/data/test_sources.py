@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cycleback.data import VideoRecord, load_sequence
+from cycleback.data import VideoRecord, load_sequence, sources
 from cycleback.data.sources import (
     crop_box,
     file_digest,
@@ -27,10 +27,13 @@ def test_images_come_in_the_order_of_their_numbers(tmp_path: Path, write_images:
     assert [path.name for path in image_paths(tmp_path)] == ["frame_1.jpeg", "frame_2.jpg", "frame_10.png"]
 
 
-def test_chunks_hold_the_right_frames_and_times(tmp_path: Path, write_images: Write) -> None:
+def test_chunks_hold_the_right_frames_and_times(
+    tmp_path: Path, write_images: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "CHUNK_FRAMES", 2)
     write_images(tmp_path, [f"{number}.png" for number in (1, 2, 3, 20, 100)])
     (tmp_path / "fps.txt").write_text("10\n")
-    chunks = list(iter_images(tmp_path, size=(2, 2), chunk_frames=2))
+    chunks = list(iter_images(tmp_path, size=(2, 2)))
     assert [chunk.start for chunk in chunks] == [0, 2, 4]
     assert np.concatenate([chunk.frames for chunk in chunks])[:, 0, 0, 0].tolist() == [1, 2, 3, 20, 100]
     np.testing.assert_allclose(np.concatenate([chunk.times for chunk in chunks]), np.arange(5) / 10)

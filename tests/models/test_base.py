@@ -1,3 +1,5 @@
+from dataclasses import asdict
+
 import pytest
 import torch
 
@@ -17,7 +19,7 @@ def test_the_scale_is_not_part_of_the_weights() -> None:
 
 def test_it_survives_a_trip_through_json() -> None:
     preprocessing = Preprocessing(255.0, (0.5, 0.25, 0.125), (1.0, 2.0, 3.0))
-    as_read = {**preprocessing.to_dict(), "mean": [0.5, 0.25, 0.125], "std": [1, 2, 3], "more": None}
+    as_read = {**asdict(preprocessing), "mean": [0.5, 0.25, 0.125], "std": [1, 2, 3], "more": None}
     assert Preprocessing.from_dict(as_read) == preprocessing
 
 

@@ -57,7 +57,7 @@ def test_each_frame_gets_an_embedding(encoder: Encoder, frames_for: Frames) -> N
         assert encoder(frames).shape == (2, 3, encoder.embedding_size)
         features = encoder.features(frames[0, :, -1])
     assert features.shape == (3, encoder.base.channels, *encoder.base.feature_map_size(32, 32))
-    assert encoder.embed_sequence(features).shape == (3, encoder.embedding_size)
+    assert torch.cat(list(encoder.embed_stream([features]))).shape == (3, encoder.embedding_size)
 
 
 def test_changing_video_2_leaves_video_1_unchanged(encoder: Encoder, frames_for: Frames) -> None:
@@ -71,9 +71,9 @@ def test_changing_video_2_leaves_video_1_unchanged(encoder: Encoder, frames_for:
 def test_a_whole_video_is_embedded_alike_in_pieces(encoder: Encoder, frames_for: Frames) -> None:
     with torch.no_grad():
         features = encoder.features(frames_for(encoder.base, 9))
-    whole = encoder.embed_sequence(features)
+    whole = torch.cat(list(encoder.embed_stream([features])))
     for chunk_frames in (1, 2, 5):
-        pieces = encoder.embed_sequence(features, chunk_frames=chunk_frames)
+        pieces = torch.cat(list(encoder.embed_stream(features.split(chunk_frames))))
         torch.testing.assert_close(pieces, whole, atol=1e-5, rtol=1e-5)
 
 

@@ -30,21 +30,25 @@ def test_a_whole_video_equals_its_clips(
     )
     features = torch.randn(23, 16, 3, 4)
     expected = by_clips(encoder, features)
-    torch.testing.assert_close(encoder.embed_sequence(features), expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        torch.cat(list(encoder.embed_stream([features]))), expected, atol=1e-5, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("chunk_frames", [1, 2, 5, 16, 100])
 def test_the_chunk_size_does_not_change_the_embeddings(encoder: Encoder, chunk_frames: int) -> None:
     features = torch.randn(23, 16, 3, 4)
-    found = encoder.embed_sequence(features, chunk_frames=chunk_frames)
-    torch.testing.assert_close(found, encoder.embed_sequence(features), atol=1e-6, rtol=1e-6)
+    found = torch.cat(list(encoder.embed_stream(features.split(chunk_frames))))
+    torch.testing.assert_close(found, torch.cat(list(encoder.embed_stream([features]))), atol=1e-6, rtol=1e-6)
 
 
 def test_a_stream_of_unequal_pieces_equals_the_whole(encoder: Encoder) -> None:
     features = torch.randn(23, 16, 3, 4)
     pieces = list(encoder.embed_stream(iter(features.split([1, 7, 2, 13]))))
     assert [len(piece) for piece in pieces] == [1, 7, 2, 13]
-    torch.testing.assert_close(torch.cat(pieces), encoder.embed_sequence(features), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(
+        torch.cat(pieces), torch.cat(list(encoder.embed_stream([features]))), atol=1e-6, rtol=1e-6
+    )
 
 
 def test_a_stream_holds_only_the_reach_of_the_context(
@@ -66,21 +70,21 @@ def test_embedding_a_video_in_training_mode_uses_running_statistics(
 ) -> None:
     encoder = make_encoder(dropout=0.5)
     features = torch.randn(9, 16, 3, 4)
-    expected = encoder.embed_sequence(features)
+    expected = torch.cat(list(encoder.embed_stream([features])))
     encoder.train()
-    assert torch.equal(encoder.embed_sequence(features), expected)
+    assert torch.equal(torch.cat(list(encoder.embed_stream([features]))), expected)
     assert encoder.training and encoder.embedder.training
 
 
 def test_the_future_is_not_seen(encoder: Encoder) -> None:
     features = torch.randn(12, 16, 3, 4)
-    before = encoder.embed_sequence(features)
+    before = torch.cat(list(encoder.embed_stream([features])))
     features[8:] += 1
-    torch.testing.assert_close(encoder.embed_sequence(features)[:8], before[:8])
+    torch.testing.assert_close(torch.cat(list(encoder.embed_stream([features])))[:8], before[:8])
 
 
 def test_pooled_embedder_streams_the_same(make_encoder: Callable[..., Encoder]) -> None:
     encoder = Encoder(make_encoder().base, PooledEmbedder(16))
     features = torch.randn(9, 16, 3, 4)
-    found = encoder.embed_sequence(features, chunk_frames=4)
+    found = torch.cat(list(encoder.embed_stream(features.split(4))))
     torch.testing.assert_close(found, features.mean((2, 3)))

@@ -41,7 +41,7 @@ def test_changing_frame_2_leaves_frame_1_unchanged(encoder: Encoder) -> None:
 
 def test_context_is_oldest_first_and_the_frame_itself_last(encoder: Encoder) -> None:
     video = torch.rand(9, 3, 32, 32)
-    whole = encoder.embed_sequence(encoder.features(video))
+    whole = torch.cat(list(encoder.embed_stream([encoder.features(video)])))
     clip = torch.stack([video[7 - encoder.context_stride], video[7]])[None, None]
     torch.testing.assert_close(encoder(clip)[0, 0].detach(), whole[7], atol=1e-5, rtol=1e-5)
     assert not torch.allclose(encoder(clip.flip(2))[0, 0].detach(), whole[7], atol=1e-3)
@@ -131,8 +131,6 @@ def test_base_and_embedder_must_fit() -> None:
         (lambda e: e(torch.rand(2, 3, 1, 3, 8, 8)), r"\(B, T, C=2, 3, H, W\), got \(2, 3, 1, 3, 8, 8\)"),
         (lambda e: e.features(torch.rand(2, 8, 8, 3)), r"\(N, 3, H, W\), got \(2, 8, 8, 3\)"),
         (lambda e: e.embed(torch.rand(1, 2, 2, 4, 3, 3)), r"C=2, F=16, h, w\), got \(1, 2, 2, 4, 3, 3\)"),
-        (lambda e: e.embed_sequence(torch.rand(0, 16, 3, 3)), r"N >= 1, F=16, h, w\), got \(0, 16, 3, 3\)"),
-        (lambda e: e.embed_sequence(torch.rand(1, 16, 3, 3), chunk_frames=0), "at least 1, got 0"),
     ],
 )
 def test_wrong_shapes_are_named(encoder: Encoder, call: Callable[[Encoder], object], message: str) -> None:
@@ -144,7 +142,7 @@ def test_vectors_are_embedded_like_images() -> None:
     base = VectorBase(in_features=6)
     encoder = Encoder(base, MLPEmbedder(6, fc_channels=(8,), embedding_size=5, context_stride=2)).eval()
     video = torch.randn(9, 6)
-    whole = encoder.embed_sequence(encoder.features(video))
+    whole = torch.cat(list(encoder.embed_stream([encoder.features(video)])))
     clip = torch.stack([video[5], video[7]])[None, None]  # (B, T, C, V)
     assert encoder.input_kind == "vectors" and encoder.device == torch.device("cpu")
     torch.testing.assert_close(encoder(clip)[0, 0].detach(), whole[7], atol=1e-6, rtol=1e-6)

@@ -44,6 +44,6 @@ def test_golf_lite_embeds_as_it_did_when_published() -> None:
     load_weights(FOLDER, encoder)
     assert fingerprint(encoder) == FINGERPRINT
     with torch.no_grad():
-        embeddings = encoder.embed_sequence(encoder.features(synthetic_clip()))
+        embeddings = torch.cat(list(encoder.embed_stream([encoder.features(synthetic_clip())])))
     for frame, expected in EMBEDDINGS.items():
         torch.testing.assert_close(embeddings[frame, :4], torch.tensor(expected), atol=1e-4, rtol=0)

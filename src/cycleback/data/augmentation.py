@@ -62,27 +62,16 @@ class AugmentSettings:
 
 @dataclass(frozen=True)
 class Augmentation:
-    """One draw for each of B clips; None if an operation is off.
+    """One draw for each of B clips; None if an operation is off."""
 
-    Attributes:
-        flip: bool (B,).
-        brightness: (B,) added.
-        contrast: (B,) factor.
-        hue: (B,) shift, as a fraction of the colour circle.
-        saturation: (B,) factor.
-        crop: (B, 3) side, top and left, as fractions of the frame.
-        noise: (B,) standard deviation.
-        noise_seed: seed of the noise pattern.
-    """
-
-    flip: Tensor | None = None
-    brightness: Tensor | None = None
-    contrast: Tensor | None = None
-    hue: Tensor | None = None
-    saturation: Tensor | None = None
-    crop: Tensor | None = None
-    noise: Tensor | None = None
-    noise_seed: int = 0
+    flip: Tensor | None = None  # bool (B,)
+    brightness: Tensor | None = None  # (B,) added
+    contrast: Tensor | None = None  # (B,) factor
+    hue: Tensor | None = None  # (B,) shift, as a fraction of the colour circle
+    saturation: Tensor | None = None  # (B,) factor
+    crop: Tensor | None = None  # (B, 3) side, top and left, as fractions of the frame
+    noise: Tensor | None = None  # (B,) standard deviation
+    noise_seed: int = 0  # of the noise pattern
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -132,11 +121,8 @@ def augment(frames: Tensor, augmentation: Augmentation) -> Tensor:
     so frames are also clipped before them.
 
     Args:
-        frames: float (B, ..., 3, H, W) in [0, 1].
+        frames: float (B, ..., 3, H, W) in [0, 1]; returned unchanged if every operation is off.
         augmentation: from `draw_augmentation(B)`.
-
-    Returns:
-        Frames of the same shape and dtype in [0, 1]; `frames` itself if every operation is off.
     """
     _check(frames, augmentation)
     if not augmentation.tensors:
@@ -154,11 +140,9 @@ def augment(frames: Tensor, augmentation: Augmentation) -> Tensor:
 
 
 def crop_and_resize(frames: Tensor, crop: Tensor) -> Tensor:
-    """Crop a box from all frames of a clip and resize it bilinearly to the size of the frame.
+    """Crop a box from all frames (B, ..., 3, H, W) of a clip and resize it bilinearly to the frame's size.
 
-    Args:
-        frames: (B, ..., 3, H, W).
-        crop: (B, 3) side, top and left of the box, as fractions of the frame, whose proportions it has.
+    `crop` (B, 3) is side, top and left of the box, as fractions of the frame, whose proportions it has.
     """
     height, width = frames.shape[-2:]
     crop = crop.to(device=frames.device, dtype=frames.dtype)
@@ -195,10 +179,7 @@ def adjust_light(frames: Tensor, *, brightness: Tensor | None, contrast: Tensor 
 def shift_colour(frames: Tensor, *, hue: Tensor | None = None, saturation: Tensor | None = None) -> Tensor:
     """Shift the hue and scale the saturation of RGB frames (B, ..., 3, H, W) in [0, 1].
 
-    Args:
-        frames: float (B, ..., 3, H, W) in [0, 1], RGB.
-        hue: (B,) shift, as a fraction of the colour circle; None for no change.
-        saturation: (B,) factor; the product is clipped to [0, 1]. None for no change.
+    `hue` (B,) is a fraction of the colour circle, `saturation` (B,) a factor; the product is clipped to 1.
     """
     h, s, v = rgb_to_hsv(frames)
     shape = (-1, *[1] * (h.ndim - 1))

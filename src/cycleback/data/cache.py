@@ -59,15 +59,10 @@ def default_cache_root() -> Path:
 
 @dataclass(frozen=True)
 class CachedFrames:
-    """All frames of one video at the size of the cache.
+    """All frames of one video at the size of the cache."""
 
-    Attributes:
-        frames: uint8 (N, H, W, 3) RGB, read-only, mapped from disk: only indexed frames are read.
-        times: float64 (N,) presentation time of each frame in seconds, the first at 0.
-    """
-
-    frames: NDArray[np.uint8]
-    times: NDArray[np.float64]
+    frames: NDArray[np.uint8]  # (N, H, W, 3) RGB, read-only, mapped from disk: only indexed frames are read
+    times: NDArray[np.float64]  # (N,) presentation time of each frame in seconds, the first at 0
 
     @property
     def num_frames(self) -> int:
@@ -121,12 +116,7 @@ class FrameCache:
         return self._digests[state]
 
     def load(self, record: VideoRecord) -> CachedFrames:
-        """Return the frames of a video, decoding them if the entry is missing or damaged.
-
-        Raises:
-            VideoError: the video cannot be decoded.
-            DataError: the video file or the cache cannot be read or written.
-        """
+        """Return the frames of a video, decoding them if the entry is missing or damaged."""
         return self._load(record, threading.Event())
 
     def load_tensors(self, records: Iterable[VideoRecord], *, device: "torch.device") -> "list[Tensor]":
@@ -154,7 +144,6 @@ class FrameCache:
         An interrupted fill keeps every finished video, and the next fill continues from there.
 
         Args:
-            records: the videos.
             progress: called with (videos done, videos) after each video, in the calling thread.
             workers: videos decoded at a time (default: half the cores, at least 2). Decoding one video
                 already uses several cores.
@@ -163,12 +152,8 @@ class FrameCache:
             DataError: some videos cannot be used; all others are in the cache.
         """
         videos = [record for record in records if record.kind != "sequence"]
-        failures: dict[str, UserError] = {}
-        for done, (record, failure) in enumerate(self._decode_all(videos, workers), start=1):
-            if failure is not None:
-                failures[record.name] = failure
+        for done, _ in enumerate(self._decode_all(videos, workers), start=1):
             progress(done, len(videos))
-        _raise_failures(failures, videos)
 
     def iter_filled(
         self, records: Sequence[VideoRecord], *, workers: int | None = None
@@ -178,19 +163,18 @@ class FrameCache:
         After a video that cannot be used no more are yielded. The error is raised when all are decoded, as by
         `fill`.
         """
-        failures: dict[str, UserError] = {}
-        for record, failure in self._decode_all(records, workers):
-            if failure is not None:
-                failures[record.name] = failure
-            elif not failures:
+        has_failed = False
+        for record, is_usable in self._decode_all(records, workers):
+            has_failed |= not is_usable
+            if not has_failed:
                 yield record
-        _raise_failures(failures, records)
 
     def _decode_all(
         self, videos: Sequence[VideoRecord], workers: int | None
-    ) -> Iterator[tuple[VideoRecord, UserError | None]]:
-        """Yield each video once it is decoded, with its error if it cannot be used."""
+    ) -> Iterator[tuple[VideoRecord, bool]]:
+        """Yield each video once it is decoded, and whether it can be used; raise the errors at the end."""
         stop = threading.Event()
+        failures: dict[str, UserError] = {}
 
         def fill_one(record: VideoRecord) -> None:
             self._load(record, stop)  # the result is dropped, so that a thousand videos are not held open
@@ -200,13 +184,16 @@ class FrameCache:
             try:
                 for future in as_completed(futures):
                     error = future.exception()
-                    if error is not None and not isinstance(error, UserError):
+                    if isinstance(error, UserError):
+                        failures[futures[future].name] = error
+                    elif error is not None:
                         raise error
-                    yield futures[future], error
+                    yield futures[future], error is None
             except BaseException:  # Ctrl-C, or the caller stops: end the workers at their next chunk
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
+        _raise_failures(failures, videos)
 
     def _load(self, record: VideoRecord, stop: threading.Event) -> CachedFrames:
         folder = self.folder(record)
@@ -249,7 +236,7 @@ def _memory_bytes() -> float:
 
 
 def _raise_failures(failures: dict[str, UserError], records: Sequence[VideoRecord]) -> None:
-    """Raise the only error as it is, or the first with the names of the other videos, in their order."""
+    """Raise the only error unchanged, or the first with the names of the other videos, in their order."""
     failed = [record.name for record in records if record.name in failures]
     if len(failed) == 1:
         raise failures[failed[0]]

@@ -33,17 +33,11 @@ Times = Mapping[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem. An error stops training or makes results wrong; a warning may be intended.
-
-    Attributes:
-        level: "error" or "warning".
-        video: name of the video, or "" for the whole data set.
-        message: what is wrong and what to do, in one line.
-    """
+    """One problem. An error stops training or makes results wrong; a warning may be intended."""
 
     level: Level
-    video: str
-    message: str
+    video: str  # "" for the whole data set
+    message: str  # one line: the problem, and the advice
 
     def __str__(self) -> str:
         where = f"{self.video}: " if self.video else ""
@@ -52,26 +46,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class VideoRow:
-    """Measurements of one video.
-
-    Attributes:
-        name: of the record, as are action, split and kind.
-        num_frames: number of frames that can be read; 0 if the video cannot be read.
-        fps: average frames per second.
-        size: (height, width) in pixels, or (F,) for a sequence; () if the video cannot be read.
-        duration_s: seconds.
-        labels: number of labelled key events.
-    """
+    """Measurements of one video."""
 
     name: str
     action: str
     split: str | None
     kind: Kind
-    num_frames: int = 0
-    fps: float = 0.0
-    size: tuple[int, ...] = ()
+    num_frames: int = 0  # that can be read
+    fps: float = 0.0  # average
+    size: tuple[int, ...] = ()  # (height, width) in pixels, (F,) for a sequence, () if it cannot be read
     duration_s: float = 0.0
-    labels: int = 0
+    labels: int = 0  # labelled key events
 
 
 @dataclass(frozen=True)
@@ -92,24 +77,22 @@ def check_dataset(
 ) -> DatasetReport:
     """Check every video, label and split of a data set. Videos are decoded to find damaged frames.
 
-    Args:
-        dataset: from `read_dataset`.
-        frames_per_video: T, the frames training samples from each video; shorter videos are errors.
-        progress: called with (videos done, videos) after each video.
+    Videos shorter than `frames_per_video`, the frames that training samples from each video, are errors.
+    `progress` is called with (videos done, videos) after each video.
     """
     rows: list[VideoRow] = []
     problems: list[Problem] = []
     times = {}
     for done, record in enumerate(dataset.records, start=1):
-        row, times[record.name], found = _measure(record)
+        row, times[record.name], video_problems = _measure(record)
         rows.append(row)
-        problems += found
+        problems += video_problems
         if 0 < row.num_frames < frames_per_video:
             message = f"has {row.num_frames} frames, but training samples {frames_per_video} from each video."
             advice = "Lower data.frames_per_video or remove the video."
             problems.append(Problem("error", row.name, f"{message} {advice}"))
         progress(done, len(dataset))
-    readable = {name: shown for name, shown in times.items() if len(shown)}
+    readable = {name: frame_times for name, frame_times in times.items() if len(frame_times)}
     problems += [*_check_labels(dataset, readable), *_check_set(dataset, rows)]
     problems.sort(key=lambda problem: problem.level)  # "error" before "warning"; the sort is stable
     return DatasetReport(rows=tuple(rows), problems=tuple(problems))
@@ -202,10 +185,10 @@ def _find_outside(label: Label, times: Times) -> Iterator[Problem]:
         advice = "Frames count from 0" if label.unit == "frame" else "Seconds count from the first frame"
         yield Problem("error", label.video, f"{where}, before the start. {advice}: correct the row.")
     elif label.video in times:
-        shown = times[label.video]
-        frame = int(label.value) if label.unit == "frame" else nearest_frame(label.value, shown)
-        if frame >= len(shown):
-            end = f"frame {len(shown) - 1}" if label.unit == "frame" else f"{shown[-1]:.3f} s"
+        frame_times = times[label.video]
+        frame = int(label.value) if label.unit == "frame" else nearest_frame(label.value, frame_times)
+        if frame >= len(frame_times):
+            end = f"frame {len(frame_times) - 1}" if label.unit == "frame" else f"{frame_times[-1]:.3f} s"
             yield Problem("error", label.video, f"{where}, but the video ends at {end}. Correct the row.")
 
 

@@ -82,13 +82,8 @@ def event_order(records: Iterable[VideoRecord]) -> tuple[str, ...]:
 def event_frames(record: VideoRecord, times: NDArray[np.float64]) -> dict[str, int]:
     """Return the frame index of each key event of `record`, sorted by time.
 
-    Args:
-        record: its `events` are frames or seconds.
-        times: (N,) presentation time of each frame in seconds, increasing. A label in seconds becomes the
-            frame nearest in presentation time, which also works for variable frame rates.
-
-    Raises:
-        DataError: an event is before the first frame or after the last.
+    A label in seconds becomes the frame nearest in presentation `times` (N,), which also works for variable
+    frame rates. An event outside the video is a `DataError`.
     """
     num_frames = len(times)
     frames: dict[str, int] = {}
@@ -121,9 +116,7 @@ def nearest_frame(seconds: float, times: NDArray[np.float64]) -> int:
 def phases_from_events(event_frames: ArrayLike, num_frames: int) -> NDArray[np.int64]:
     """Return the phase of each frame (N,): the number of key events at or before it, from 0 to E.
 
-    Args:
-        event_frames: (E,) frame of each key event, in any order.
-        num_frames: N.
+    `event_frames` (E,) are the frames of the key events, in any order.
     """
     events = np.sort(np.asarray(event_frames, dtype=np.int64).reshape(-1))
     if events.size and (events[0] < 0 or events[-1] >= num_frames):

@@ -22,11 +22,7 @@ def sample_random(
 ) -> Tensor:
     """Draw `count` different frames (T,) uniformly, sorted by time.
 
-    Args:
-        num_frames: N.
-        count: T.
-        generator: source of randomness.
-        allow_short: repeat frames evenly if the video has fewer than `count`, instead of raising an error.
+    With `allow_short`, a video with fewer frames repeats them evenly; otherwise it is an error.
     """
     _check_at_least_1(count=count)
     if num_frames < count:
@@ -113,14 +109,7 @@ def order_batches(actions: Sequence[str], *, batch_size: int, seed: int, epoch: 
       other videos of its action.
     - All actions have the same number of batches: videos of small actions are used more than once.
 
-    Args:
-        actions: action of each video.
-        batch_size: videos per batch, at least 2.
-        seed: with `epoch`, determines the order.
-        epoch: counted from 0; each has a different order.
-
-    Raises:
-        DataError: an action has fewer than two videos.
+    The order depends on `seed` and `epoch`. An action with fewer than two videos is a `DataError`.
     """
     if batch_size < 2:
         raise ValueError(f"batch_size must be at least 2 (one video cannot be aligned), got {batch_size}")

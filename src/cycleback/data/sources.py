@@ -21,6 +21,7 @@ from cycleback.video import FrameChunk
 
 FPS_FILE = "fps.txt"
 DEFAULT_FPS = 30.0
+CHUNK_FRAMES = 64  # images in memory at a time
 NUMBERED = re.compile(r"[0-9]$")
 WHOLE_FILE_BYTES = 64 * 2**20
 PIECE_BYTES = 4 * 2**20
@@ -59,21 +60,21 @@ def folder_fps(folder: Path) -> float:
 
 
 def iter_images(
-    folder: Path, *, size: tuple[int, int] | None = None, chunk_frames: int = 64, fit: str = "stretch"
+    folder: Path, *, size: tuple[int, int] | None = None, fit: str = "stretch"
 ) -> Iterator[FrameChunk]:
     """Yield the images of a folder in chunks, like `cycleback.video.iter_frames` for a video file.
 
+    EXIF rotation is applied.
+
     Args:
-        folder: holds numbered images; EXIF rotation is applied.
         size: (height, width) of the frames; by default the size of the first image.
-        chunk_frames: images in memory at a time.
         fit: "stretch" the image to the size, or "crop" its centre to the proportions of the size.
     """
     paths = image_paths(folder)
     fps = folder_fps(folder)
-    for start in range(0, len(paths), chunk_frames):
+    for start in range(0, len(paths), CHUNK_FRAMES):
         images = []
-        for path in paths[start : start + chunk_frames]:
+        for path in paths[start : start + CHUNK_FRAMES]:
             images.append(read_image(path, size=size, fit=fit))
             size = size or images[0].shape[:2]
         times = np.arange(start, start + len(images)) / fps

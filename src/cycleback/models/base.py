@@ -8,7 +8,7 @@ W / stride, rounded up in the networks built here).
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
@@ -60,9 +60,7 @@ class Base(nn.Module, ABC):
     def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:
         """Build the same network for weights that are loaded later, without any pretrained file.
 
-        Args:
-            blueprint: the `blueprint` of the base that was saved.
-            options: the keyword arguments the saved base was built with.
+        Takes the `blueprint` of the saved base and the keyword arguments it was built with.
         """
         return cls(**options)
 
@@ -101,13 +99,9 @@ class Preprocessing:
     mean: Colour
     std: Colour
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Read the output of `to_dict`; other keys are ignored."""
+        """Read the output of `dataclasses.asdict`; other keys are ignored."""
         mean, std = (
             (float(red), float(green), float(blue)) for red, green, blue in (fields["mean"], fields["std"])
         )

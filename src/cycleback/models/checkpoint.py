@@ -29,9 +29,7 @@ def fingerprint(encoder: Encoder) -> str:
 
 def base_fingerprint(base: Base) -> str:
     """Hash everything that changes the features of a base into sixteen hex digits."""
-    digest = hashlib.sha256(json.dumps([type(base).__name__, base.traits], sort_keys=True).encode())
-    _digest_tensors(digest, base.state_dict())
-    return digest.hexdigest()[:16]
+    return _hash([type(base).__name__, base.traits], base.state_dict())
 
 
 def save_encoder(
@@ -40,8 +38,6 @@ def save_encoder(
     """Write `folder`/encoder.safetensors atomically and return its path.
 
     Args:
-        folder: the run folder; created if missing.
-        encoder: on any device.
         settings: JSON values from which the same encoder can be built.
         half: store kernels and matrices in 16 bits; biases and BatchNorm stay in float32.
     """
@@ -97,9 +93,9 @@ def _read(folder: str | Path, *, with_tensors: bool) -> tuple[dict[str, Tensor],
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). Copy it again, or train again.") from error
     if metadata.get("format") != FORMAT:
-        found = metadata.get("format", "no format mark")
+        mark = metadata.get("format", "no format mark")
         raise CheckpointError(
-            f"{path} is not an encoder of this version: expected {FORMAT!r}, found {found!r}."
+            f"{path} is not an encoder of this version: expected {FORMAT!r}, found {mark!r}."
         )
     return tensors, metadata
 
@@ -120,16 +116,16 @@ def _differences(saved: dict[str, Tensor], wanted: dict[str, Tensor]) -> list[st
 
 def _fingerprint(encoder: Encoder, tensors: dict[str, Tensor]) -> str:
     parts = [[type(part).__name__, part.traits] for part in (encoder.base, encoder.embedder)]
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
-    _digest_tensors(digest, tensors)
-    return digest.hexdigest()[:16]
+    return _hash(parts, tensors)
 
 
-def _digest_tensors(digest: "hashlib._Hash", tensors: dict[str, Tensor]) -> None:
+def _hash(traits: list[Any], tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256(json.dumps(traits, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         if not name.endswith("num_batches_tracked"):  # a count of updates, which changes no output
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(_to_cpu(tensor).reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
 
 
 def _to_cpu(tensor: Tensor) -> Tensor:

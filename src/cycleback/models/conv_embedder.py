@@ -109,7 +109,30 @@ def stack_kernel(weight: Tensor, num_frames: int) -> Tensor:
 
 
 class ConvEmbedder(ContextEmbedder):
-    """3x3x3 convolutions with BatchNorm and ReLU, global max-pool, FC with ReLU, linear embedding."""
+    """3x3x3 convolutions with BatchNorm and ReLU, global max-pool, FC with ReLU, linear embedding.
+
+    Args:
+        in_channels: feature channels of the base (F).
+        conv_channels: output channels of each 3x3x3 convolution.
+        fc_channels: output channels of each fully connected layer.
+        embedding_size: size of an embedding (D).
+        context_frames: frames per embedding (C), the frame itself included.
+        context_stride: frames of the video between two context frames.
+        pooling: "max" (paper) or "avg" over context frames and positions; "flatten" keeps all positions.
+        dropout: before each fully connected layer; 0 in the paper, 0.1 in the authors' program.
+        reduce_channels: channels of a 1x1 convolution in front, which makes the rest cheap on a CPU; 0 or
+            None for no such layer.
+        norm_momentum: of BatchNorm's running statistics. The authors' program has 0.01, which takes
+            hundreds of updates to forget the first values; 0.1 is right after a short training, too.
+        feature_map_size: (h, w) of the features; needed for "flatten", and only then.
+        capacity: factor on `conv_channels` and `fc_channels`, rounded (2 x 256 in the authors' program).
+        batch_norm: whether BatchNorm follows each convolution.
+        normalize: scale each embedding to length 1.
+        embedding_gain: factor on the initial weights of the embedding (1 in the authors' program). Below
+            1, frames start closer together, so the first updates need not pull them in.
+    """
+
+    trait_names = ("context_frames", "context_stride", "pooling", "normalize")
 
     def __init__(
         self,
@@ -130,28 +153,6 @@ class ConvEmbedder(ContextEmbedder):
         normalize: bool = False,
         embedding_gain: float = 1.0,
     ) -> None:
-        """Build the embedder.
-
-        Args:
-            in_channels: feature channels of the base (F).
-            conv_channels: output channels of each 3x3x3 convolution.
-            fc_channels: output channels of each fully connected layer.
-            embedding_size: size of an embedding (D).
-            context_frames: frames per embedding (C), the frame itself included.
-            context_stride: frames of the video between two context frames.
-            pooling: "max" (paper) or "avg" over context frames and positions; "flatten" keeps all positions.
-            dropout: before each fully connected layer; 0 in the paper, 0.1 in the authors' program.
-            reduce_channels: channels of a 1x1 convolution in front, which makes the rest cheap on a CPU; 0 or
-                None for no such layer.
-            norm_momentum: of BatchNorm's running statistics. The authors' program has 0.01, which takes
-                hundreds of updates to forget the first values; 0.1 is right after a short training, too.
-            feature_map_size: (h, w) of the features; needed for "flatten", and only then.
-            capacity: factor on `conv_channels` and `fc_channels`, rounded (2 x 256 in the authors' program).
-            batch_norm: whether BatchNorm follows each convolution.
-            normalize: scale each embedding to length 1.
-            embedding_gain: factor on the initial weights of the embedding (1 in the authors' program). Below
-                1, frames start closer together, so the first updates need not pull them in.
-        """
         super().__init__()
         check_context(context_frames, context_stride)
         _check(conv_channels, pooling=pooling, feature_map_size=feature_map_size, capacity=capacity)
@@ -172,12 +173,6 @@ class ConvEmbedder(ContextEmbedder):
         self.fcs = nn.ModuleList(glorot_linear(i, o) for i, o in zip(sizes, fc_channels, strict=False))
         self.dropout = nn.Dropout(dropout)
         self.embedding = glorot_linear(sizes[-1], embedding_size, gain=embedding_gain)
-
-    @property
-    def traits(self) -> dict[str, object]:
-        """Settings besides the weights that change the embeddings."""
-        names = ("context_frames", "context_stride", "pooling", "normalize")
-        return {name: getattr(self, name) for name in names}
 
     @property
     def _first_conv(self) -> TemporalConv:

@@ -80,17 +80,16 @@ class InvertedBottleneck(nn.Module):
 
 
 class EfficientNetLite0(Base):
-    """EfficientNet-Lite0 up to and including block `block`; later weights are dropped."""
+    """EfficientNet-Lite0 up to and including block `block`; later weights are dropped.
+
+    Args:
+        block: last block, 0 to 15. The default 10 gives 112 channels at stride 16.
+        pretrained: load the ImageNet weights; otherwise weights are random.
+    """
 
     float32_parts = ("stem", "blocks.0")
 
     def __init__(self, *, block: int = 10, pretrained: bool = True) -> None:
-        """Build the network.
-
-        Args:
-            block: last block, 0 to 15. The default 10 gives 112 channels at stride 16.
-            pretrained: load the ImageNet weights; otherwise weights are random.
-        """
         super().__init__()
         if not 0 <= block < NUM_BLOCKS:
             raise ValueError(f"block must be 0 to {NUM_BLOCKS - 1}, got {block}")

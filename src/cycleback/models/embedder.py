@@ -29,11 +29,13 @@ class Embedder(nn.Module, ABC):
     """Whether it may get features in 16 bits; all others get float32."""
     can_count_frames: bool = False
     """Whether it can know how long the video has run. Cycles can then close without looking at the frames."""
+    trait_names: tuple[str, ...] = ()
+    """Attributes besides the weights that change the embeddings."""
 
     @property
-    @abstractmethod
     def traits(self) -> dict[str, object]:
-        """Settings besides the weights that change the embeddings; part of the fingerprint."""
+        """The values of `trait_names`, part of the fingerprint."""
+        return {name: getattr(self, name) for name in self.trait_names}
 
     @abstractmethod
     def forward(self, features: Tensor) -> Tensor:
@@ -43,12 +45,9 @@ class Embedder(nn.Module, ABC):
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
         """Embed a video that arrives in chunks, in evaluation mode and without gradients.
 
-        Args:
-            chunks: features (n, F, h, w) of consecutive frames, in chunks of any length.
-
-        Yields:
-            Embeddings (n, D), one tensor per chunk. The chunk length changes them by rounding at most.
-            Memory grows with the chunk and with the span of the context, not with the video.
+        Takes features (n, F, h, w) of consecutive frames, in chunks of any length, and yields embeddings
+        (n, D), one tensor per chunk. The chunk length changes them by rounding at most. Memory grows with the
+        chunk and with the span of the context, not with the video.
         """
 
 

@@ -77,9 +77,7 @@ class Encoder(nn.Module):
     def features(self, frames: Tensor) -> Tensor:
         """Map frames to features (N, F, h, w).
 
-        Args:
-            frames: images (N, 3, H, W), uint8 or float in [0, 1]; or float vectors (N, V) from
-                `base.prepare`.
+        Frames are images (N, 3, H, W), uint8 or float in [0, 1], or float vectors (N, V) from `base.prepare`.
         """
         if frames.ndim != self._frame_axes + 1 or frames.shape[1] != self.base.in_channels:
             shape = f"(N, {self.base.frame_shape})"
@@ -113,21 +111,8 @@ class Encoder(nn.Module):
             raise ValueError(f"{self.input_kind} must be {shape}, got {tuple(frames.shape)}")
         return self.embed(torch.unflatten(self.features(frames.flatten(0, 2)), 0, frames.shape[:3]))
 
-    def embed_sequence(self, features: Tensor, *, chunk_frames: int = 64) -> Tensor:
-        """Embed a whole video: features (N, F, h, w) to (N, D), in evaluation mode and without gradient.
-
-        The context of early frames is clamped at frame 0. `chunk_frames` limits the memory.
-        """
-        if features.ndim != 4 or features.shape[1] != self.base.channels or len(features) == 0:
-            shape = f"(N >= 1, F={self.base.channels}, h, w)"
-            raise ValueError(f"features must be {shape}, got {tuple(features.shape)}")
-        if chunk_frames < 1:
-            raise ValueError(f"chunk_frames must be at least 1, got {chunk_frames}")
-        chunks = (features[i : i + chunk_frames] for i in range(0, len(features), chunk_frames))
-        return torch.cat(list(self.embed_stream(chunks)))
-
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Embed a video in chunks: features (n, F, h, w) to embeddings (n, D)."""
+        """Embed a whole video in chunks: features (n, F, h, w) to embeddings (n, D); see `Embedder`."""
         return self.embedder.embed_stream(chunks)
 
     def train(self, mode: bool = True) -> Self:

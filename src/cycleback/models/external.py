@@ -3,6 +3,8 @@
 Shapes: N images, H W pixels, F feature channels, h w feature map.
 """
 
+from dataclasses import asdict
+
 import torch
 from torch import Tensor, nn
 
@@ -25,9 +27,7 @@ class ExternalBase(Base):
     def _probe(self, *, patch_pixels: int, image_pixels: int) -> None:
         """Learn channels and stride from one image, and exclude weights without influence from training.
 
-        Args:
-            patch_pixels: the side of an image must be a multiple of this.
-            image_pixels: side of the images the network was trained with.
+        The side of an image is a multiple of `patch_pixels`; the network was trained with `image_pixels`.
         """
         size = -(-PROBE_PIXELS // patch_pixels) * patch_pixels
         with torch.enable_grad():
@@ -57,7 +57,7 @@ class ExternalBase(Base):
     @property
     def traits(self) -> dict[str, object]:
         """Settings besides the weights that change the features."""
-        return {"preprocessing": self.preprocessing.to_dict()}
+        return {"preprocessing": asdict(self.preprocessing)}
 
     def normalize(self, images: Tensor) -> Tensor:
         """Scale images (N, 3, H, W) in [0, 1] as the weights expect them."""

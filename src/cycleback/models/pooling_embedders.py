@@ -22,17 +22,14 @@ class PooledEmbedder(ContextEmbedder):
     scene, so `standardize` scales each video's embeddings (see `Embedder.standardize`).
     """
 
+    trait_names = ("grid", "standardize")
+
     def __init__(self, in_channels: int, *, grid: int = 1, standardize: bool = False) -> None:
         super().__init__()
         if grid < 1:
             raise ValueError(f"grid must be at least 1, got {grid}")
         self.in_channels, self.grid, self.standardize = in_channels, grid, standardize
         self.embedding_size = in_channels * grid * grid
-
-    @property
-    def traits(self) -> dict[str, object]:
-        """Settings besides the weights that change the embeddings."""
-        return {"grid": self.grid, "standardize": self.standardize}
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features (B, T, 1, F, h, w) to embeddings (B, T, D), D = F * grid * grid."""
@@ -56,8 +53,11 @@ class MLPEmbedder(ContextEmbedder):
     """Mean over the feature map, context frames stacked, layers of Linear, BatchNorm and ReLU.
 
     It is made for vectors: there the paper's 3x3x3 convolutions would multiply padding with 8 of 9 weights.
-    With image features it is the cheapest embedder that learns.
+    With image features it is the cheapest embedder that learns. The arguments mean the same as those of
+    `ConvEmbedder`; dropout comes before each fully connected layer but the first, and before the embedding.
     """
+
+    trait_names = ("context_frames", "context_stride", "normalize")
 
     def __init__(
         self,
@@ -72,11 +72,6 @@ class MLPEmbedder(ContextEmbedder):
         normalize: bool = False,
         embedding_gain: float = 1.0,
     ) -> None:
-        """Build the embedder; the arguments mean the same as those of `ConvEmbedder`.
-
-        Args:
-            dropout: before each fully connected layer except the first, and before the embedding.
-        """
         super().__init__()
         check_context(context_frames, context_stride)
         self.in_channels, self.embedding_size, self.normalize = in_channels, embedding_size, normalize
@@ -89,12 +84,6 @@ class MLPEmbedder(ContextEmbedder):
             self.layers.append(nn.ReLU(inplace=True))
             self.layers.append(nn.Dropout(dropout))
         self.embedding = glorot_linear(sizes[-1], embedding_size, gain=embedding_gain)
-
-    @property
-    def traits(self) -> dict[str, object]:
-        """Settings besides the weights that change the embeddings."""
-        names = ("context_frames", "context_stride", "normalize")
-        return {name: getattr(self, name) for name in names}
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
@@ -125,9 +114,15 @@ class GRUEmbedder(Embedder):
     This is the recurrent embedder of the authors' program. It can count frames, and counting alone satisfies
     cycle-consistency whatever the frames show: compare it with the baseline that knows only the time.
     In training the GRU runs over the sampled frames, in a whole video over all frames.
+
+    Args:
+        conv_channels: output channels of each 3x3 convolution; () suits vectors.
+        hidden_size: state size of the GRU (R).
+        dropout: after the max-pool. All other arguments mean the same as those of `ConvEmbedder`.
     """
 
     can_count_frames = True
+    trait_names = ("normalize",)
 
     def __init__(
         self,
@@ -141,15 +136,6 @@ class GRUEmbedder(Embedder):
         normalize: bool = False,
         embedding_gain: float = 1.0,
     ) -> None:
-        """Build the embedder; arguments not listed mean the same as those of `ConvEmbedder`.
-
-        Args:
-            in_channels: feature channels of the base (F).
-            conv_channels: output channels of each 3x3 convolution; () suits vectors.
-            hidden_size: state size of the GRU (R).
-            embedding_size: size of an embedding (D).
-            dropout: after the max-pool.
-        """
         super().__init__()
         self.in_channels, self.embedding_size, self.normalize = in_channels, embedding_size, normalize
         sizes = (in_channels, *conv_channels)
@@ -162,11 +148,6 @@ class GRUEmbedder(Embedder):
         self.dropout = nn.Dropout(dropout)
         self.gru = nn.GRU(sizes[-1], hidden_size, batch_first=True)
         self.embedding = glorot_linear(hidden_size, embedding_size, gain=embedding_gain)
-
-    @property
-    def traits(self) -> dict[str, object]:
-        """Settings besides the weights that change the embeddings."""
-        return {"normalize": self.normalize}
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features (B, T, 1, F, h, w), in order of time, to embeddings (B, T, D)."""

@@ -43,17 +43,11 @@ KNOWN_FILES: dict[str, Strides] = {
 
 @dataclass(frozen=True)
 class Convention:
-    """The differences between two ResNet-50 whose tensors have the same names and shapes.
-
-    Attributes:
-        preprocessing: of the pixels.
-        eps: of every BatchNorm.
-        strides_first: whether a block of stride 2 has it in its first 1x1 convolution, not in the 3x3 one.
-    """
+    """The differences between two ResNet-50 whose tensors have the same names and shapes."""
 
     preprocessing: Preprocessing
-    eps: float
-    strides_first: bool
+    eps: float  # of every BatchNorm
+    strides_first: bool  # whether a block of stride 2 has it in its first 1x1 convolution, not in the 3x3 one
 
 
 CONVENTIONS: dict[Strides, Convention] = {
@@ -105,7 +99,16 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(Base):
-    """ResNet-50 up to and including the block named by `layer`; later weights are dropped."""
+    """ResNet-50 up to and including the block named by `layer`; later weights are dropped.
+
+    Args:
+        weights: "imagenet" (the file `resnet50_imagenet.npz`), "torchvision", a path (.npz, .safetensors,
+            .pth, .pt), or "" or None for random weights.
+        layer: last block: "layer3[2]" is the paper's Conv4c; "layer4" is all of the fourth stage.
+        strides: the convention of the weights, "v1" (stride 2 in the first 1x1 convolution of a stage) or
+            "torchvision" (in the 3x3); it also sets the preprocessing and BatchNorm's constant. Needed for a
+            path with an unknown file name. "" or None: by the file name; "v1" for random weights.
+    """
 
     float32_parts = ("network.conv1",)
 
@@ -116,16 +119,6 @@ class ResNet50(Base):
         layer: str = "layer3[2]",
         strides: Strides | Literal[""] | None = None,
     ) -> None:
-        """Build the network.
-
-        Args:
-            weights: "imagenet" (the file `resnet50_imagenet.npz`), "torchvision", a path (.npz, .safetensors,
-                .pth, .pt), or "" or None for random weights.
-            layer: last block: "layer3[2]" is the paper's Conv4c; "layer4" is all of the fourth stage.
-            strides: the convention of the weights, "v1" (stride 2 in the first 1x1 convolution of a stage) or
-                "torchvision" (in the 3x3); it also sets the preprocessing and BatchNorm's constant. Needed
-                for a path with an unknown file name. "" or None: by the file name; "v1" for random weights.
-        """
         super().__init__()
         strides = strides or None
         if strides not in (None, *get_args(Strides)):
@@ -215,11 +208,9 @@ def load_published_weights(network: ResNet50, path: Path) -> None:
 
 
 def find_weights(weights: str | Path, *, strides: Strides | None = None) -> tuple[Path, Strides]:
-    """Find the file that `weights` names, and its convention.
+    """Find the file that `weights` names ("imagenet", "torchvision" or a path), and its convention.
 
-    Args:
-        weights: "imagenet", "torchvision", or a path.
-        strides: the convention; needed for a file with an unknown name, checked for a known one.
+    `strides` is needed for a file with an unknown name, and checked for a known one.
     """
     if weights == "imagenet":
         path = find_imagenet_file()

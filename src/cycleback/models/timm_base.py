@@ -23,17 +23,16 @@ ANY_SIZE: tuple[dict[str, bool], ...] = (  # options by which families of networ
 
 
 class TimmBase(ExternalBase):
-    """A timm network up to one of its stages, with its own weights and preprocessing."""
+    """A timm network up to one of its stages, with its own weights and preprocessing.
+
+    Args:
+        model: timm's name, such as "resnet18.a1_in1k" (`timm.list_models("*", pretrained=True)`).
+        stage: the stage that gives the features; -1 is the last, -2 often has stride 16.
+        weights: "pretrained" (from the hub or its local cache), the path of a file with timm's names, or ""
+            or None for random weights.
+    """
 
     def __init__(self, *, model: str, stage: int = -1, weights: str | Path | None = "pretrained") -> None:
-        """Build the network.
-
-        Args:
-            model: timm's name, such as "resnet18.a1_in1k" (`timm.list_models("*", pretrained=True)`).
-            stage: the stage that gives the features; -1 is the last, -2 often has stride 16.
-            weights: "pretrained" (from the hub or its local cache), the path of a file with timm's names, or
-                "" or None for random weights.
-        """
         super().__init__()
         if not model:
             raise ValueError("the base 'timm' needs the name of a model, such as 'resnet18.a1_in1k'")
@@ -58,9 +57,8 @@ class TimmBase(ExternalBase):
     def feature_map(self, images: Tensor) -> Tensor:
         """Map normalised images (N, 3, H, W) to features (N, F, h, w)."""
         output: Tensor = self.network(images)[0]
-        return (
-            output if output.shape[1] == self.channels else output.movedim(-1, 1)
-        )  # some networks put F last
+        has_channels_last = output.shape[1] != self.channels  # in some networks
+        return output.movedim(-1, 1) if has_channels_last else output
 
 
 def _timm() -> ModuleType:

@@ -10,7 +10,7 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -33,19 +33,12 @@ LOAD_ERRORS = (OSError, ValueError, RuntimeError, SafetensorError)  # of a missi
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A network of the library.
+    """A network of the library."""
 
-    Attributes:
-        network: all of it, with the text part where it has one.
-        config: the library's configuration, as JSON values.
-        preprocessing: of the pixels.
-        missing: names of tensors that its files lack; their values are random.
-    """
-
-    network: nn.Module
-    config: dict[str, Any]
+    network: nn.Module  # all of it, with the text part where it has one
+    config: dict[str, Any]  # the library's configuration, as JSON values
     preprocessing: Preprocessing
-    missing: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()  # tensors that its files lack; their values are random
 
 
 class TransformersBase(ExternalBase):
@@ -53,16 +46,14 @@ class TransformersBase(ExternalBase):
 
     The features come from its last layer. Tokens of the whole image (class, registers) are dropped, the patch
     tokens are laid out as a feature map. Weights that do not influence them are never trained.
+
+    Args:
+        model: name on the hub, or a folder with the files that the library's `save_pretrained` writes; "" for
+            the default. The hub is asked only for files that are not on this machine.
+        blueprint: build this network instead, with random weights (see `rebuild`).
     """
 
     def __init__(self, *, model: str = DEFAULT_MODEL, blueprint: Mapping[str, Any] | None = None) -> None:
-        """Build the network.
-
-        Args:
-            model: name on the hub, or a folder with the files that the library's `save_pretrained` writes;
-                "" for the default. The hub is asked only for files that are not on this machine.
-            blueprint: build this network instead, with random weights (see `rebuild`).
-        """
         super().__init__()
         model = model or DEFAULT_MODEL
         source = load_pretrained(model) if blueprint is None else build_from_blueprint(blueprint)
@@ -85,7 +76,7 @@ class TransformersBase(ExternalBase):
     @property
     def blueprint(self) -> dict[str, Any]:
         """The library's own configuration of the network, and its preprocessing."""
-        return {"config": self.config, "preprocessing": self.preprocessing.to_dict()}
+        return {"config": self.config, "preprocessing": asdict(self.preprocessing)}
 
     @classmethod
     def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:

@@ -14,7 +14,14 @@ MIN_STD = 1e-6
 
 
 class VectorBase(Base):
-    """Standardise each component of vectors (N, V). It has nothing to train."""
+    """Standardise each component of vectors (N, V). It has nothing to train.
+
+    Args:
+        in_features: size of a frame (S).
+        velocity: append the difference to the previous frame (see `prepare`).
+        mean: of each of the V components, velocities last; 0 unless given here or set by `fit`.
+        std: of each component; 1 unless given here or set by `fit`.
+    """
 
     input_kind = "vectors"
     mean: Tensor
@@ -28,14 +35,6 @@ class VectorBase(Base):
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
     ) -> None:
-        """Build the base.
-
-        Args:
-            in_features: size of a frame (S).
-            velocity: append the difference to the previous frame (see `prepare`).
-            mean: of each of the V components, velocities last; 0 unless given here or set by `fit`.
-            std: of each component; 1 unless given here or set by `fit`.
-        """
         super().__init__()
         if in_features < 1:
             raise ValueError(f"in_features must be at least 1, got {in_features}")

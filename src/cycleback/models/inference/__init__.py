@@ -7,7 +7,6 @@ activations run inside cuDNN's convolutions, and the paper's embedder becomes fe
 Shapes: N frames of a video, n frames of a chunk, F feature channels, h w feature map, D embedding size.
 """
 
-from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
 import torch
@@ -33,7 +32,6 @@ class FastBase(nn.Module):
     def __init__(self, network: Base, *, precision: Precision) -> None:
         super().__init__()
         self.network, self.precision = network, precision
-        self.channels, self.stride = network.channels, network.stride
         is_folded = any(isinstance(module, FoldedConv) for module in network.modules())
         self.is_autocast = precision == "bfloat16" and not is_folded
 
@@ -85,10 +83,8 @@ def default_precision(device: torch.device) -> Precision:
 class FastEncoder:
     """A frozen copy of an encoder of images for whole videos, independent of later changes of the original.
 
-    Args:
-        encoder: on the device to use.
-        precision: "float32" gives its embeddings up to rounding; "bfloat16" is about 1 % off on a GPU. None:
-            see `default_precision`.
+    Precision "float32" gives the embeddings of the encoder up to rounding; "bfloat16" is about 1 % off on a
+    GPU. None chooses by the device, see `default_precision`.
     """
 
     def __init__(self, encoder: Encoder, *, precision: Precision | None = None) -> None:
@@ -98,7 +94,3 @@ class FastEncoder:
         is_half_on_gpu = encoder.device.type == "cuda" and self.precision == "bfloat16"
         if is_half_on_gpu and isinstance(self.embedder, ConvEmbedder) and GpuEmbedder.supports(self.embedder):
             self.embedder = GpuEmbedder(self.embedder, dtype=torch.bfloat16)
-
-    def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Map features (n, F, h, w) of consecutive frames, in chunks, to embeddings (n, D)."""
-        return self.embedder.embed_stream(chunks)

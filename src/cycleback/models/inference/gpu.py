@@ -124,7 +124,6 @@ class GpuBase(nn.Module):
             return GpuConv(layer, dtype=torch.float32 if is_float32 else dtype)
 
         self.network = freeze_copy(base, replace)
-        self.channels, self.stride = base.channels, base.stride
 
     @torch.no_grad()
     def forward(self, frames: Tensor) -> Tensor:
@@ -146,13 +145,14 @@ class GpuEmbedder(ContextEmbedder):
     """A frozen copy of a `ConvEmbedder` for whole videos: BatchNorm folded, few and large products."""
 
     takes_half = True
+    trait_names = ConvEmbedder.trait_names
 
     def __init__(self, source: ConvEmbedder, *, dtype: torch.dtype) -> None:
         super().__init__()
         self.in_channels, self.embedding_size = source.in_channels, source.embedding_size
         self.context_frames, self.context_stride = source.context_frames, source.context_stride
         self.pooling, self.normalize = source.pooling, source.normalize
-        self._traits, self._dtype = source.traits, dtype
+        self._dtype = dtype
         self._reduce: tuple[Tensor, Tensor] | None = None
         if isinstance(source.reduce, nn.Sequential):
             conv, norm, _ = source.reduce
@@ -181,11 +181,6 @@ class GpuEmbedder(ContextEmbedder):
     def supports(embedder: ConvEmbedder) -> bool:
         """Whether this class can replace an embedder."""
         return embedder.pooling != "flatten" and embedder.context_frames <= MAX_STACKED_FRAMES
-
-    @property
-    def traits(self) -> dict[str, object]:
-        """The traits of the original."""
-        return self._traits
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
