@@ -214,7 +214,7 @@ def draw_plots() -> None:
     cycleback(f"plot evolution pretrained run --pair {a} {b} -o similarity.png --size 9x4.2 --overwrite")
     cycleback(f"plot progress {known} --reference pouring_000 -o curves.png --size 8x4")
     cycleback(f"progress {known} --reference pouring_000 --goal good -o progress.csv --picture reward.png")
-    cycleback("anomalies new --good good --run run --looks --picture odd.png --overwrite")
+    cycleback("anomalies new --good good --run run --appearance --picture odd.png --overwrite")
     for name, path in {"similarity": "similarity", "progress": "curves", "reward": "reward"}.items():
         save(f"gallery-{name}.png", Path(f"{path}.png").read_bytes())
     for name, path in {"map": "map", "anomaly": "odd"}.items():

@@ -1,13 +1,12 @@
 """A file is there whole, as it was, or not at all."""
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
 from cycleback.errors import OutputExistsError, UserError
-from cycleback.files import atomic_file, atomic_folder, check_output, write_bytes, write_table, write_text
+from cycleback.files import atomic_file, atomic_folder, check_output, write_bytes, write_text
 
 
 def test_writes_text_and_bytes_and_makes_the_folder(tmp_path: Path) -> None:
@@ -100,12 +99,3 @@ def test_the_old_folder_is_restored_when_the_swap_fails(
         (draft / "b").touch()
     assert [item.name for item in target.iterdir()] == ["a"]
     assert [item.name for item in tmp_path.iterdir()] == ["set"]
-
-
-def test_tables_are_csv_or_json_by_their_suffix(tmp_path: Path) -> None:
-    rows = [{"a": 1, "b": "x,y"}, {"a": 2, "b": ""}]
-    assert write_table(tmp_path / "t.csv", rows).read_text() == 'a,b\n1,"x,y"\n2,\n'
-    assert json.loads(write_table(tmp_path / "t.json", rows).read_text()) == rows
-    assert write_table(tmp_path / "none.csv", [], columns=("a", "b")).read_text() == "a,b\n"
-    with pytest.raises(UserError, match=r"t\.txt: expected a name ending in \.csv or \.json"):
-        write_table(tmp_path / "t.txt", rows)

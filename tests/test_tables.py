@@ -1,9 +1,10 @@
+import json
 from pathlib import Path
 
 import pytest
 
-from cycleback.errors import DataError
-from cycleback.tables import read_table
+from cycleback.errors import DataError, UserError
+from cycleback.tables import read_table, write_table
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -44,3 +45,12 @@ def test_a_file_that_is_no_text_or_not_there_is_an_error(tmp_path: Path) -> None
         read_table(tmp_path / "t.csv", ("video",))
     with pytest.raises(DataError, match=r"cannot read .*none\.csv: No such file"):
         read_table(tmp_path / "none.csv", ("video",))
+
+
+def test_tables_are_csv_or_json_by_their_suffix(tmp_path: Path) -> None:
+    rows = [{"a": 1, "b": "x,y"}, {"a": 2, "b": ""}]
+    assert write_table(tmp_path / "t.csv", rows).read_text() == 'a,b\n1,"x,y"\n2,\n'
+    assert json.loads(write_table(tmp_path / "t.json", rows).read_text()) == rows
+    assert write_table(tmp_path / "none.csv", [], columns=("a", "b")).read_text() == "a,b\n"
+    with pytest.raises(UserError, match=r"t\.txt: expected a name ending in \.csv or \.json"):
+        write_table(tmp_path / "t.txt", rows)

@@ -4,20 +4,16 @@ Everything the package writes goes through here. A draft is written beside the t
 renamed over it, so a crash or a full disk never leaves half a file under the final name.
 """
 
-import csv
-import io
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from cycleback.errors import OutputExistsError, UserError, one_of
-
-TABLE_SUFFIXES = (".csv", ".json")
 
 
 def check_output(path: Path | str, *, overwrite: bool = False, suffixes: Sequence[str] = ()) -> Path:
@@ -117,33 +113,6 @@ def write_bytes(path: Path | str, content: bytes, *, overwrite: bool = False) ->
 def write_json(path: Path | str, value: Any, *, overwrite: bool = False) -> Path:
     """Write a value as indented JSON."""
     return write_text(path, json.dumps(value, indent=1) + "\n", overwrite=overwrite)
-
-
-def write_table(
-    path: Path | str,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    columns: Sequence[str] = (),
-    overwrite: bool = False,
-) -> Path:
-    """Write rows as .csv or .json, by the suffix of `path`.
-
-    Args:
-        columns: the header of the .csv; by default the keys of the first row.
-    """
-    path = check_output(path, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    if path.suffix.lower() == ".json":
-        return write_json(path, list(rows), overwrite=overwrite)
-    return write_text(path, csv_text(rows, columns=columns), overwrite=overwrite)
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] = ()) -> str:
-    """Format rows as CSV with a header; by default the columns are the keys of the first row."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns or list(rows[0] if rows else ()), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _draft_beside(path: Path) -> Path:

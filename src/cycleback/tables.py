@@ -1,16 +1,19 @@
-"""Read small tables from text: labels.csv, splits.csv and the CSV files of other tools.
+"""Read and write small tables: labels.csv, splits.csv, results, and the CSV files of other tools.
 
-Column names are compared in lower case, without surrounding spaces. Commas, semicolons and tabs all separate
-cells. A byte-order mark, empty lines and lines before the header are skipped.
+When a table is read, column names are compared in lower case, without surrounding spaces. Commas, semicolons
+and tabs all separate cells. A byte-order mark, empty lines and lines before the header are skipped.
 """
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cycleback.errors import DataError
+from cycleback.files import check_output, write_json, write_text
 
+TABLE_SUFFIXES = (".csv", ".json")
 DELIMITERS = ",;\t"  # many European spreadsheets save "csv" with semicolons
 
 Row = dict[str, str]  # column in lower case -> text of the cell
@@ -62,6 +65,33 @@ def parse_table(text: str, place: str, columns: Sequence[str]) -> list[tuple[int
     except csv.Error as error:
         raise DataError(f"{place}, line {skipped + reader.line_num}: not a table ({error}).") from error
     return rows
+
+
+def write_table(
+    path: Path | str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    columns: Sequence[str] = (),
+    overwrite: bool = False,
+) -> Path:
+    """Write rows as .csv or .json, by the suffix of `path`.
+
+    Args:
+        columns: the header of the .csv; by default the keys of the first row.
+    """
+    path = check_output(path, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    if path.suffix.lower() == ".json":
+        return write_json(path, list(rows), overwrite=overwrite)
+    return write_text(path, format_csv(rows, columns=columns), overwrite=overwrite)
+
+
+def format_csv(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] = ()) -> str:
+    """Format rows as CSV with a header; by default the columns are the keys of the first row."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns or list(rows[0] if rows else ()), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _find_header(lines: Sequence[str], place: str, columns: Sequence[str]) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from cycleback.alignment import align
 from cycleback.applications import tabulate_alignment, tabulate_clock
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, UserError
-from cycleback.files import write_table
+from cycleback.tables import write_table
 
 
 @pytest.fixture

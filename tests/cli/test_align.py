@@ -106,7 +106,10 @@ def test_the_next_command_is_printed_for_files(command, rendered: Path, tmp_path
     [
         (["a"], "need at least two videos to align, got 1"),
         (["a", "nobody"], "nobody"),
-        (["a", "b", "--method", "magic"], "unknown alignment method 'magic'; expected dtw, nearest, subsequence"),
+        (
+            ["a", "b", "--method", "magic"],
+            "unknown alignment method 'magic'; expected dtw, nearest, subsequence",
+        ),
         (["a", "b", "--method", "nearest", "--band", "0.1"], "got band 0.1 with 'nearest'"),
         (["a", "b", "--band", "0.001"], "band 0.001 leaves no path through 40 x 80 frames"),
         (["a", "b", "--band", "2"], "at most 1, got 2.0"),

@@ -83,7 +83,7 @@ def test_videos_are_compared_with_a_folder_and_drawn(
         (["--embeddings", "{new}", "--good", "{empty}"], "{empty}"),
         (["--embeddings", "{one}", "--good", "{good}"], "at least 2 frames to be compared, got 1"),
         (["--embeddings", "{new}", "--good", "{good}", "-o", "{taken}"], "exists. Add --overwrite"),
-        (["--embeddings", "{new}", "--good", "{good}", "--looks"], "--looks needs the videos"),
+        (["--embeddings", "{new}", "--good", "{good}", "--appearance"], "--appearance needs the videos"),
         (["--embeddings", "{new}", "--good", "{good}", "--picture", "{tmp}/p.png"], "is not at None"),
         (["--good", "{good}"], "no videos given"),
         (["nobody", "--embeddings", "{new}", "--good", "{good}"], "there is no video 'nobody'"),

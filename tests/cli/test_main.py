@@ -2,7 +2,15 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
+from cycleback.cli.main import app
+
+VERBS = (
+    "Add Align Allow Choose Compare Compute Cut Draw Embed Evaluate Follow Give Install Keep Leave Let Limit "
+    "List Make Measure Mix Overwrite Play Print Project Put Render Replace Require Resume Score Search Set "
+    "Show Skip Smooth Train Use Wait Write"
+)
 GROUPS = {
     "data": ("check", "prepare"),
     "plot": ("map", "similarity", "progress", "evolution"),
@@ -40,6 +48,22 @@ def test_every_command_helps_with_an_example(command, name: str, monkeypatch: py
     assert f"Example: cycleback {name}" in " ".join(result.out.split())
     assert "--json" in result.out and "…" not in result.out.replace("cuda:1 …", "")
     assert max(map(len, result.out.splitlines())) <= 80
+
+
+def test_every_option_says_in_one_short_sentence_what_it_does() -> None:
+    def walk(command, name: str) -> list[str]:
+        bad = []
+        for option in command.params:
+            text = getattr(option, "help", None) or ""
+            is_sentence = text.endswith(".") and "\n" not in text and len(text) <= 100
+            is_option = option.param_type_name == "option" and option.name != "help"
+            if not is_sentence or (is_option and text.split()[0] not in VERBS.split()):
+                bad.append(f"{name} {option.name}: {text!r}")
+        for part, inner in getattr(command, "commands", {}).items():
+            bad += walk(inner, f"{name} {part}")
+        return bad
+
+    assert walk(get_command(app), "cycleback") == []
 
 
 def test_version(command) -> None:

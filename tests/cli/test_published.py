@@ -63,7 +63,8 @@ def test_evaluate_measures_a_model_on_the_videos_it_was_not_trained_on(
     result = command("evaluate", NAME, "--data", rendered, "--no-few-shot", "--no-intervals", "--json")
     assert set(json.loads(result.out)) == {NAME, "time-only"}
     assert (
-        command("evaluate", NAME).err == f"error: {NAME} is a run: say where its videos are with --data DIR\n"
+        command("evaluate", NAME).err
+        == f"error: {NAME} is a run: name the folder of its videos with --data\n"
     )
     wrong = command("evaluate", "tiny-pourin", "--data", rendered)
     assert wrong.code == 2 and f"Did you mean {NAME!r}?" in wrong.err

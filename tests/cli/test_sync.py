@@ -133,7 +133,10 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
             ["{loud}", "{mute}", "--layout", "pile"],
             "unknown layout 'pile'; expected grid, row, overlay, tinted or switch",
         ),
-        (["{loud}", "{mute}", "--method", "magic"], "unknown alignment method 'magic'; expected dtw or nearest"),
+        (
+            ["{loud}", "{mute}", "--method", "magic"],
+            "unknown alignment method 'magic'; expected dtw or nearest",
+        ),
         (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames per second"),
         (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 exists. Add --overwrite"),
         (["{loud}", "{mute}", "-o", "{tmp}/x.gif"], "x.gif: expected a name ending in .mp4, .mkv or .mov"),

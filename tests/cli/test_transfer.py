@@ -138,7 +138,9 @@ def test_missing_labels_and_unknown_formats_are_refused_before_any_work(
     result = command("transfer", "labels", given, tmp_path, "--format", "elna")
     assert result.err.startswith("error: unknown label format 'elna'. Did you mean 'elan'?")
     assert "'word'" in command("transfer", "labels", given, tmp_path, "--from", "word").err
-    assert "unknown alignment method 'x'" in command("transfer", "labels", given, tmp_path, "--method", "x").err
+    assert (
+        "unknown alignment method 'x'" in command("transfer", "labels", given, tmp_path, "--method", "x").err
+    )
 
 
 def test_an_empty_folder_and_no_videos_are_told(command, given: Path, tmp_path: Path) -> None:
@@ -214,7 +216,10 @@ def test_a_saved_embedding_set_serves_too(command, rendered: Path, run_folder: P
         (["{loud}", "nowhere.mp4"], "nowhere.mp4 does not exist; check the spelling"),
         (["{loud}", "{silent}", "-o", "{silent}"], "silent.mp4 exists. Add --overwrite"),
         (["{loud}", "{silent}", "-o", "a.gif"], "a.gif: expected a name ending in .mp4, .mkv, .mov or .wav"),
-        (["{loud}", "{silent}", "--method", "magic"], "unknown method of sound transfer 'magic'; expected smooth"),
+        (
+            ["{loud}", "{silent}", "--method", "magic"],
+            "unknown method of sound transfer 'magic'; expected smooth",
+        ),
     ],
 )
 def test_bad_input_is_one_line(

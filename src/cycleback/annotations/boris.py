@@ -17,8 +17,7 @@ from typing import Any
 from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, make_label
 from cycleback.annotations.cursor import Cursor, dump_json, parse_json
 from cycleback.errors import DataError
-from cycleback.files import csv_text
-from cycleback.tables import parse_table
+from cycleback.tables import format_csv, parse_table
 
 POINT, STATE = "Point event", "State event"
 CONFIDENCE = "confidence "  # starts the comment
@@ -244,4 +243,4 @@ def write_events(annotations: Sequence[Annotation]) -> str:
                     "Comment start": _comment(label),
                 }
             )
-    return csv_text(rows, columns=COLUMNS)
+    return format_csv(rows, columns=COLUMNS)

@@ -27,8 +27,7 @@ from cycleback.annotations.annotation import (
 )
 from cycleback.annotations.cursor import Cursor
 from cycleback.errors import DataError
-from cycleback.files import csv_text
-from cycleback.tables import parse_table
+from cycleback.tables import format_csv, parse_table
 
 COLUMNS = ("video", "event", "frame", "seconds", "end_frame", "end_seconds", "confidence")
 BACKGROUND = "background"
@@ -74,7 +73,7 @@ def write_csv(annotations: Sequence[Annotation]) -> str:
         cells = [_cells(video.video, label) for label in video.labels]
         rows += sorted(cells, key=lambda row: row.get("seconds", row.get("frame", 0)))
     used = {key for row in rows for key in row} | set(COLUMNS[:2])
-    return csv_text(rows, columns=[column for column in COLUMNS if column in used])
+    return format_csv(rows, columns=[column for column in COLUMNS if column in used])
 
 
 def _cells(video: str, label: Event | Segment) -> dict[str, str | float]:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from cycleback.applications.pace import Pace, take_turns
 from cycleback.applications.sync import CELL_HEIGHT, count_columns
 from cycleback.errors import UserError
-from cycleback.files import check_output, write_table, write_text
+from cycleback.files import check_output, write_text
+from cycleback.tables import write_table
 from cycleback.video import VideoInfo, probe
 from cycleback.video.writer import exact_rate
 

@@ -1,4 +1,4 @@
-"""Tables of alignments: which frames go together and when; `cycleback.files.write_table` writes them."""
+"""Tables of alignments: which frames go together and when; `cycleback.tables.write_table` writes them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cycleback.cli.checks import check_choice, one_line_errors
-from cycleback.cli.inputs import PRETRAINED, embed_inputs
+from cycleback.cli.inputs import (
+    PRETRAINED,
+    check_choice,
+    check_table_and_picture,
+    embed_inputs,
+    one_line_errors,
+)
 from cycleback.cli.options import Embeddings, Json, Overwrite, Run
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.output import print_result
 from cycleback.errors import UserError, one_of
 
 if TYPE_CHECKING:
@@ -47,13 +52,11 @@ def align(
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
     """
     from cycleback.applications.plots import FORMATS
-    from cycleback.files import TABLE_SUFFIXES, check_output, write_table
+    from cycleback.files import check_output
+    from cycleback.tables import write_table
 
     check_choice("alignment method", method, METHODS)
-    if output is not None:
-        check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    if picture is not None:
-        check_output(picture, overwrite=overwrite, suffixes=[f".{format}" for format in FORMATS])
+    check_table_and_picture(output, picture, overwrite=overwrite, formats=FORMATS)
     found, names = _embed(videos, run=run, embeddings=embeddings)
     if output is None and not as_json:
         stems = [Path(name).stem for name in names]
@@ -73,12 +76,10 @@ def align(
             result, summary = _align_many(found, names)
     if output is not None:
         write_table(output, result["frames"], overwrite=overwrite)
-    if as_json:
-        print_json(result)
-        return
     with_run = "" if run == PRETRAINED else f" --run {run}"
-    follow = f"cycleback sync {' '.join(videos)}{with_run}" if embeddings is None else None
-    print_next(f"{summary}: {output}" + ("" if picture is None else f", {picture}"), follow)
+    next_command = f"cycleback sync {' '.join(videos)}{with_run}" if embeddings is None else None
+    files = f"{output}" if picture is None else f"{output}, {picture}"
+    print_result(result, f"{summary}: {files}", next_command, as_json=as_json)
 
 
 def _embed(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, embed_inputs, load_or_embed
+from cycleback.cli.inputs import PRETRAINED, check_table_and_picture, embed_inputs, load_or_embed
 from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.output import print_result
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,11 +23,12 @@ def anomalies(
     videos: Videos = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
-    looks: Annotated[
+    appearance: Annotated[
         bool,
         typer.Option(
+            "--appearance",
             "--looks",
-            help="Also compare untrained features, which catch appearance changes the run ignores.",
+            help="Compare untrained features too, to catch changes of appearance.",
         ),
     ] = False,
     false_alarms: Annotated[
@@ -44,32 +45,30 @@ def anomalies(
     """
     from cycleback.applications import find_anomalies
     from cycleback.applications.plots import draw_oddest
-    from cycleback.files import TABLE_SUFFIXES, check_output, write_bytes, write_table
+    from cycleback.files import write_bytes
+    from cycleback.tables import write_table
 
-    check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    if picture is not None:
-        check_output(picture, overwrite=overwrite, suffixes=[".png"])
-    if looks and (embeddings is not None or (good / "index.json").is_file()):
-        raise UserError("--looks needs the videos: give folders of videos instead of embedding sets")
+    check_table_and_picture(output, picture, overwrite=overwrite)
+    if appearance and (embeddings is not None or (good / "index.json").is_file()):
+        raise UserError("--appearance needs the videos: give folders of videos instead of embedding sets")
     known = [load_or_embed(good, run=run)]
     views = [embed_inputs(videos, run=run, embeddings=embeddings)]
-    if looks and run != PRETRAINED:
+    if appearance and run != PRETRAINED:
         views.append(embed_inputs(videos))
         known.append(load_or_embed(good, run=PRETRAINED))
     report = find_anomalies(views, known, false_alarms=false_alarms)
     _note_training_takes(known[0], run)
-    image = None if picture is None else draw_oddest(report)
+    if picture is not None:
+        write_bytes(picture, draw_oddest(report), overwrite=overwrite)
     write_table(output, report.rows(), overwrite=overwrite)
-    if picture is not None and image is not None:
-        write_bytes(picture, image, overwrite=overwrite)
-    if as_json:
-        print_json({"table": str(output), "good_takes": len(report.good), "videos": report.to_json()})
-        return
-    _print_verdicts(report)
+    if not as_json:
+        _print_verdicts(report)
     odd = sum(each.verdict != "typical" for each in report.scores.values())
-    shown = "" if picture is None else f", the oddest in {picture}"
-    print_next(
-        f"{odd} of {len(report.scores)} videos differ from {len(report.good)} good takes: {output}{shown}"
+    files = f"{output}" if picture is None else f"{output}, the oddest in {picture}"
+    print_result(
+        {"table": str(output), "good_takes": len(report.good), "videos": report.to_json()},
+        f"{odd} of {len(report.scores)} videos differ from {len(report.good)} good takes: {files}",
+        as_json=as_json,
     )
 
 

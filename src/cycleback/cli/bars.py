@@ -98,7 +98,7 @@ def progress_bars() -> Iterator[Display]:
 
 
 def counter(display: Display, description: str) -> Counter:
-    """A callback (done, total) that moves a task of its own, added at the first call."""
+    """Return a callback (done, total) that moves a task of its own, added at the first call."""
     tasks: list[Task] = []
 
     def move(done: int, total: int) -> None:
@@ -112,7 +112,7 @@ def counter(display: Display, description: str) -> Counter:
 def training_bar(
     display: Display, num_updates: int, description: str = "learning"
 ) -> "Callable[[StepReport], None]":
-    """A callback for every update: smoothed loss, cycle rate and share of backward matches beside the bar."""
+    """Return a callback for every update, which shows loss, cycle rate and backward matches, all smoothed."""
     from cycleback.alignment.cycles import MAX_BACKWARD_SHARE
 
     tasks: list[Task] = []
@@ -134,7 +134,7 @@ def training_bar(
 
 
 def progress_callbacks(display: Display) -> Callbacks:
-    """Callbacks for training, comparing and the demo, each shown as a task of its own."""
+    """Return callbacks for training, comparing and the demo, each shown as a task of its own."""
     stages: list[Task] = []
 
     def on_stage(done: int, total: int, name: str) -> None:

@@ -8,42 +8,34 @@ from typing import Annotated
 import typer
 
 from cycleback.cli.bars import progress_bars, progress_callbacks
-from cycleback.cli.options import Device, Json, Protocol, Seed
-from cycleback.cli.output import print_json, print_next, print_reports
+from cycleback.cli.options import Device, Json, Overlap, Protocol, Seed
+from cycleback.cli.output import print_reports, print_result
 
 METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
 Methods = Annotated[
     str,
-    typer.Option(
-        help="Rows, separated by commas: tcc, tcn, order, sal and supervised, also joined by +; "
-        "tcc-classification, tcc-mse, tcc-stochastic. The baselines time-only, untrained and frozen are "
-        "always added.",
-        show_default=METHODS.replace(",", ", "),
-    ),
+    typer.Option(help="Train these methods, separated by commas.", show_default=METHODS.replace(",", ", ")),
 ]
 
 
 def compare(
-    data: Annotated[Path, typer.Option(help="Folder of videos or sequences.")],
+    data: Annotated[Path, typer.Option(help="Use this folder of videos or sequences.")],
     overrides: Annotated[
         list[str] | None, typer.Argument(help="Settings of every row, as section.key=value.")
     ] = None,
     methods: Methods = METHODS,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make or resume.")] = Path(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Make or resume this folder.")] = Path(
         "comparison"
     ),
     recipe: Annotated[
-        str | None, typer.Option(help="Recipe all rows share (default: fast; poses for sequences).")
+        str | None, typer.Option(help="Use this recipe for all rows (default: fast; poses for sequences).")
     ] = None,
     seed: Seed = 0,
     protocol: Protocol = "linear",
     no_perturb: Annotated[
         bool, typer.Option("--no-perturb", help="Leave out cropped, sped-up and delayed videos.")
     ] = False,
-    allow_overlap: Annotated[
-        bool,
-        typer.Option("--allow-overlap", help="Allow videos or persons in both training and held-out sets."),
-    ] = False,
+    allow_overlap: Overlap = False,
     device: Device = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Train rows again that were trained with other settings.")
@@ -52,7 +44,9 @@ def compare(
 ) -> None:
     """Train several methods on your videos, score them on held-out ones, and show them on one page.
 
-    You can interrupt it at any time; rerun the same command to resume.
+    Methods: tcc, tcn, order, sal and supervised, also joined by +; tcc-classification, tcc-mse and
+    tcc-stochastic. The baselines time-only, untrained and frozen are always added. You can interrupt it at
+    any time; rerun the same command to resume.
 
     Example: cycleback compare --data golf/ --methods tcc,tcn,tcc+tcn -o comparison
     """
@@ -61,7 +55,7 @@ def compare(
 
     try:
         with progress_bars() as display:
-            made = compare_methods(
+            comparison = compare_methods(
                 data,
                 output,
                 methods=methods.split(","),
@@ -80,13 +74,14 @@ def compare(
         message = f"Interrupted. Finished rows are in {output}; rerun the same command to resume."
         print(message, file=sys.stderr)
         raise typer.Exit(130) from None
-    if as_json:
-        print_json(made.content)
-        return
-    print_reports({name: row.report for name, row in made.rows.items()})
-    for sentence in made.content["reading"]:
-        print(sentence)
-    best = made.rows[made.content["best"]].method
+    content, rows = comparison.content, comparison.rows
+    if not as_json:
+        print_reports({name: row.report for name, row in rows.items()})
+        for sentence in content["reading"]:
+            print(sentence)
+    best = rows[content["best"]].method
     run = f" --run {output / 'runs' / best.name}" if best.is_trained else ""
-    next_step = f"sync {data}{run} -o synced.mp4" if made.content["has_pictures"] else f"embed {data}{run}"
-    print_next(f"open {output / 'report.html'} in a browser", f"cycleback {next_step}")
+    next_step = f"sync {data}{run} -o synced.mp4" if content["has_pictures"] else f"embed {data}{run}"
+    print_result(
+        content, f"open {output / 'report.html'} in a browser", f"cycleback {next_step}", as_json=as_json
+    )

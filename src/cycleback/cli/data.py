@@ -8,7 +8,7 @@ import typer
 
 from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.options import Json, Overwrite
-from cycleback.cli.output import console, print_json, print_next
+from cycleback.cli.output import print_result
 
 if TYPE_CHECKING:
     from cycleback.data import DatasetReport
@@ -32,14 +32,14 @@ def check(
     with progress_bars() as bars:
         progress = counter(bars, "checking")
         report = check_dataset(dataset, frames_per_video=frames_per_video, progress=progress)
-    if as_json:
-        print_json(dataclasses.asdict(report) | {"ok": report.ok})
-    else:
-        _print(report)
-        print_next(
-            f"{directory}: {'ready to train' if report.ok else 'fix the errors above first'}",
-            f"cycleback train {directory} -o runs/{directory.name}" if report.ok else None,
-        )
+    if not as_json:
+        _print_report(report)
+    print_result(
+        dataclasses.asdict(report) | {"ok": report.ok},
+        f"{directory}: {'ready to train' if report.ok else 'fix the errors above first'}",
+        f"cycleback train {directory} -o runs/{directory.name}" if report.ok else None,
+        as_json=as_json,
+    )
     raise typer.Exit(0 if report.ok else 1)
 
 
@@ -66,23 +66,23 @@ def prepare(
         report = prepare_dataset(
             name, source, destination, overwrite=overwrite, progress=counter(bars, "reading"), options=chosen
         )
-    if as_json:
-        print_json(dataclasses.asdict(report) | {"directory": str(report.directory)})
-        return
-    for action, splits in report.videos.items():
-        print(f"{action or 'videos'}: " + ", ".join(f"{count} {split}" for split, count in splits.items()))
-    for line in report.missing:
-        print(f"missing: {line}")
-    for line in report.warnings:
-        print(f"warning: {line}")
-    print_next(
-        f"{report.total} videos, {report.labelled} labelled: {destination}",
+    lines = [
+        f"{action or 'videos'}: " + ", ".join(f"{count} {split}" for split, count in splits.items())
+        for action, splits in report.videos.items()
+    ]
+    lines += [f"missing: {line}" for line in report.missing]
+    lines += [f"warning: {line}" for line in report.warnings]
+    print_result(
+        dataclasses.asdict(report) | {"directory": str(report.directory)},
+        "\n".join([*lines, f"{report.total} videos, {report.labelled} labelled: {destination}"]),
         f"cycleback data check {destination}",
+        as_json=as_json,
     )
 
 
-def _print(report: "DatasetReport") -> None:
+def _print_report(report: "DatasetReport") -> None:
     """Print one row per video and one line per problem."""
+    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -100,9 +100,11 @@ def _print(report: "DatasetReport") -> None:
             f"{seconds:.2f}" if seconds else "-",
             str(row.labels),
         )
-    out = console()
-    out.print(table)
+    console = Console()
+    console.print(table)
     for problem in report.problems:
         colour = "red" if problem.level == "error" else "yellow"
         where = f"{problem.video}: " if problem.video else ""
-        out.print(f"[{colour}]{problem.level}[/{colour}] {escape(where + problem.message)}", highlight=False)
+        console.print(
+            f"[{colour}]{problem.level}[/{colour}] {escape(where + problem.message)}", highlight=False
+        )

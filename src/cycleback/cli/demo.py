@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from cycleback.cli.bars import progress_bars, progress_callbacks
-from cycleback.cli.checks import LEVELS, check_choice
-from cycleback.cli.options import Json, Level, Overwrite, Seed
-from cycleback.cli.output import print_json, print_next, print_reports
+from cycleback.cli.inputs import check_choice
+from cycleback.cli.options import LEVELS, Json, Level, Overwrite, Seed
+from cycleback.cli.output import print_reports, print_result
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", "--out", help="Folder to make.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("-o", "--output", "--out", help="Make this folder.")] = Path("demo"),
     seed: Seed = 0,
-    videos: Annotated[int, typer.Option(help="How many videos to render.", min=8)] = 72,
+    videos: Annotated[int, typer.Option(help="Render this many videos.", min=8)] = 72,
     level: Level = "easy",
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -24,9 +24,9 @@ def demo(
 
     Example: cycleback demo -o demo --seed 1
     """
-    check_choice("level", level, LEVELS)
     from cycleback.comparison import TrainingStopped, run_demo
 
+    check_choice("level", level, LEVELS)
     try:
         with progress_bars() as display:
             report = run_demo(
@@ -40,11 +40,11 @@ def demo(
     except TrainingStopped:
         print("Interrupted. Rerun the same command with --overwrite to start again.", file=sys.stderr)
         raise typer.Exit(130) from None
-    if as_json:
-        print_json(report.to_json())
-        return
-    print_reports(report.rows)
-    print_next(
+    if not as_json:
+        print_reports(report.rows)
+    print_result(
+        report.to_json(),
         f"{report.seconds:.0f} s; open {output / 'report.html'} in a browser",
         f"cycleback sync {output / 'videos'} --run {output / 'run'} -o synced.mp4",
+        as_json=as_json,
     )

@@ -8,16 +8,16 @@ import typer
 from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.inputs import PRETRAINED
 from cycleback.cli.options import Device, Json, Overwrite, Run
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.output import print_result
 
 
 def embed(
     directory: Annotated[Path, typer.Argument(help="Folder of videos, frame folders or .npz sequences.")],
     run: Run = PRETRAINED,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Embedding set to write.")] = Path(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Write this embedding set.")] = Path(
         "embeddings"
     ),
-    part: Annotated[str, typer.Option(help="Part of the run's split: all, train or held_out.")] = "all",
+    part: Annotated[str, typer.Option(help="Embed this part of the split: all, train or held_out.")] = "all",
     device: Device = None,
     precision: Annotated[
         str | None,
@@ -49,7 +49,9 @@ def embed(
         )
     embeddings.save(output, overwrite=overwrite)
     frames = sum(len(embeddings[name]) for name in embeddings.names)
-    if as_json:
-        print_json({"embeddings": str(output), "videos": len(embeddings.names), "frames": frames})
-        return
-    print_next(f"{len(embeddings.names)} videos, {frames} frames: {output}", f"cycleback evaluate {output}")
+    print_result(
+        {"embeddings": str(output), "videos": len(embeddings), "frames": frames},
+        f"{len(embeddings)} videos, {frames} frames: {output}",
+        f"cycleback evaluate {output}",
+        as_json=as_json,
+    )

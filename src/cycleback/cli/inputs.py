@@ -1,15 +1,15 @@
-"""Turn the videos a user names into embeddings: the first step of most commands."""
+"""Check what the user typed, and embed the videos the user named: the first steps of most commands."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.errors import UserError
+from cycleback.errors import UserError, one_of
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
-    from cycleback.models import Encoder
 
 PRETRAINED = "pretrained"
 
@@ -24,13 +24,14 @@ def embed_inputs(
         run: run folder, name of a model, or "pretrained".
         embeddings: a saved set to load; a `run` given with it must have made it.
     """
-    from cycleback.embeddings import EmbeddingSet
-    from cycleback.runs import embed_videos
+    from cycleback.embeddings import EmbeddingSet, check_same_encoder
+    from cycleback.models import fingerprint
+    from cycleback.runs import embed_videos, load_encoder
 
     if embeddings is not None:
         saved = EmbeddingSet.load(embeddings)
         if run != PRETRAINED:
-            load_matching_encoder(run, {str(embeddings): saved.encoder})
+            check_same_encoder({str(embeddings): saved.encoder, run: fingerprint(load_encoder(run))})
         return saved.subset(list(dict.fromkeys(videos))) if videos else saved
     paths = parse_videos(videos)
     with progress_bars() as display:
@@ -53,12 +54,29 @@ def parse_videos(videos: Sequence[str] | None) -> Path | list[Path]:
     return Path(videos[0]) if len(videos) == 1 else [Path(video) for video in videos]
 
 
-def load_matching_encoder(run: str, fingerprints: "dict[str, str | None]") -> "Encoder":
-    """Load the encoder of a run, which must have made the given sets (name -> encoder fingerprint)."""
-    from cycleback.embeddings import check_same_encoder
-    from cycleback.models import fingerprint
-    from cycleback.runs import load_encoder
+def check_choice(what: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is not one of `choices`."""
+    if value not in choices:
+        raise UserError(f"unknown {what} {value!r}; expected {one_of(choices)}")
 
-    encoder = load_encoder(run)
-    check_same_encoder({**fingerprints, run: fingerprint(encoder)})
-    return encoder
+
+def check_table_and_picture(
+    table: Path | None, picture: Path | None, *, overwrite: bool, formats: Sequence[str] = ("png",)
+) -> None:
+    """Refuse output files that cannot be written, before any work is done."""
+    from cycleback.files import check_output
+    from cycleback.tables import TABLE_SUFFIXES
+
+    if table is not None:
+        check_output(table, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    if picture is not None:
+        check_output(picture, overwrite=overwrite, suffixes=[f".{format}" for format in formats])
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn a ValueError into a UserError, around calls whose arguments all come from the user."""
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(str(error)) from error

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+METHODS = ("dtw", "nearest")
+LEVELS = ("easy", "hard")
 Videos = Annotated[
     list[str] | None, typer.Argument(help="Videos, a folder of videos, or names in the embedding set.")
 ]
@@ -12,8 +14,12 @@ Run = Annotated[str, typer.Option(help="Use this run folder, model name such as 
 Embeddings = Annotated[Path | None, typer.Option(help="Use a saved embedding set instead of videos.")]
 Method = Annotated[str, typer.Option(help="Align by dtw (keeps the order of time) or nearest.")]
 Protocol = Annotated[str, typer.Option(help="Evaluate by the protocol linear, paper or reference.")]
+Overlap = Annotated[
+    bool,
+    typer.Option("--allow-overlap", help="Allow videos or persons in both training and held-out sets."),
+]
 Level = Annotated[str, typer.Option(help="Choose how much the videos differ: easy or hard.")]
-Device = Annotated[str | None, typer.Option(help="Compute on cpu, cuda or cuda:1 (default: a GPU if present).")]
+Device = Annotated[str | None, typer.Option(help="Compute on cpu, cuda or cuda:1 (default: a GPU, if any).")]
 Seed = Annotated[int, typer.Option(help="Set the random seed; equal seeds give equal results.", min=0)]
 Table = Annotated[Path, typer.Option("-o", "--output", help="Write the table to this .csv or .json file.")]
 Picture = Annotated[Path | None, typer.Option(help="Write a picture to this .png file.")]

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cycleback.cli.checks import METHODS, check_choice
-from cycleback.cli.inputs import PRETRAINED, embed_inputs
-from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs
+from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Run, Videos
+from cycleback.cli.output import print_result
 from cycleback.errors import UserError
 
 plot = typer.Typer(name="plot", help="Draw embeddings and training: PNG, SVG or PDF.", no_args_is_help=True)
@@ -172,7 +171,4 @@ def _write(output: Path, picture: bytes, what: str, *, overwrite: bool, as_json:
     from cycleback.files import write_bytes
 
     path = write_bytes(output, picture, overwrite=overwrite)
-    if as_json:
-        print_json({"picture": str(path), "what": what})
-        return
-    print_next(f"{what}: {path}")
+    print_result({"picture": str(path), "what": what}, f"{what}: {path}", as_json=as_json)

@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.checks import METHODS, check_choice
-from cycleback.cli.inputs import PRETRAINED, embed_inputs, load_or_embed
-from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.inputs import (
+    PRETRAINED,
+    check_choice,
+    check_table_and_picture,
+    embed_inputs,
+    load_or_embed,
+)
+from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
+from cycleback.cli.output import print_result
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,12 +43,11 @@ def progress(
     """
     from cycleback.applications import measure_progress
     from cycleback.applications.plots import draw_progress
-    from cycleback.files import TABLE_SUFFIXES, check_output, write_bytes, write_table
+    from cycleback.files import write_bytes
+    from cycleback.tables import write_table
 
     check_choice("alignment method", method, METHODS)
-    check_output(output, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    if picture is not None:
-        check_output(picture, overwrite=overwrite, suffixes=[".png"])
+    check_table_and_picture(output, picture, overwrite=overwrite)
     reached = None if goal is None else load_or_embed(goal, run=run)
     found = embed_inputs(videos, run=run, embeddings=embeddings)
     source, name = _find_reference(reference, found, run=run, embeddings=embeddings)
@@ -52,11 +56,12 @@ def progress(
         write_bytes(picture, draw_progress(report), overwrite=overwrite)
     rows = report.rows()
     write_table(output, rows, overwrite=overwrite)
-    if as_json:
-        print_json({"table": str(output), "reference": reference, "videos": len(found), "frames": len(rows)})
-        return
-    shown = "" if picture is None else f", curves in {picture}"
-    print_next(f"progress of {len(found)} videos, {len(rows)} frames: {output}{shown}")
+    files = f"{output}" if picture is None else f"{output}, curves in {picture}"
+    print_result(
+        {"table": str(output), "reference": reference, "videos": len(found), "frames": len(rows)},
+        f"progress of {len(found)} videos, {len(rows)} frames: {files}",
+        as_json=as_json,
+    )
 
 
 def _find_reference(

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.checks import one_line_errors
-from cycleback.cli.inputs import embed_inputs, parse_videos
+from cycleback.cli.inputs import embed_inputs, one_line_errors, parse_videos
 from cycleback.cli.options import Embeddings, Json, Overwrite, Videos
-from cycleback.cli.output import console, print_json, print_next
+from cycleback.cli.output import print_result
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def add(
     videos: Videos = None,
     run: Annotated[
         str | None,
-        typer.Option(help="Run folder, a model's name, or 'pretrained' (default: that of the index)."),
+        typer.Option(help="Embed with this run folder or model (default: that of the index)."),
     ] = None,
     embeddings: Embeddings = None,
     prefix: Annotated[str, typer.Option(help="Put this before each name, to tell folders apart.")] = "",
@@ -44,29 +43,27 @@ def add(
 
     check_output(index, overwrite=True)
     if embeddings is not None:
-        changes = add_videos(
-            index, embed_inputs(videos, embeddings=embeddings), run=run, replace_others=replace
-        )
+        saved = embed_inputs(videos, embeddings=embeddings)
+        changes = add_videos(index, saved, run=run, replace_others=replace)
     else:
-        given = parse_videos(videos)
+        paths = parse_videos(videos)
         with progress_bars() as bars:
             changes = index_videos(
                 index,
-                given,
+                paths,
                 run=run,
                 prefix=prefix,
                 replace_others=replace,
                 progress=counter(bars, "embedding"),
             )
-    corpus = SearchIndex.load(index).corpus
-    if as_json:
-        counts = {"videos": len(corpus.videos), "frames": corpus.num_frames}
-        print_json({"index": str(index), **counts, **dataclasses.asdict(changes)})
-        return
-    did = ", ".join(f"{len(names)} {word}" for word, names in dataclasses.asdict(changes).items() if names)
-    print_next(
-        f"{did}; {len(corpus.videos)} videos, {corpus.num_frames} frames: {index}",
+    corpus, changed = SearchIndex.load(index).corpus, dataclasses.asdict(changes)
+    counts = {"videos": len(corpus.videos), "frames": corpus.num_frames}
+    summary = ", ".join(f"{len(names)} {word}" for word, names in changed.items() if names)
+    print_result(
+        {"index": str(index), **counts, **changed},
+        f"{summary}; {len(corpus.videos)} videos, {corpus.num_frames} frames: {index}",
         f"cycleback search query {index} {corpus.videos[0].name}@{corpus.times(0)[-1] / 2:.1f}",
+        as_json=as_json,
     )
 
 
@@ -74,20 +71,20 @@ def add(
 def query(
     where: Annotated[Path, typer.Argument(help="Search index, embedding set, or folder of videos.")],
     moment: Annotated[str, typer.Argument(help="VIDEO@SECONDS, VIDEO#FRAME, or an image file.")],
-    k: Annotated[int, typer.Option("-k", help="Maximum number of hits.", min=1)] = 8,
-    per_video: Annotated[int, typer.Option(help="Maximum number of hits in one video.", min=1)] = 1,
-    apart: Annotated[float, typer.Option(help="Minimum seconds between hits in one video.", min=0)] = 1.0,
+    k: Annotated[int, typer.Option("-k", help="List at most this many hits.", min=1)] = 8,
+    per_video: Annotated[int, typer.Option(help="List at most this many hits per video.", min=1)] = 1,
+    apart: Annotated[float, typer.Option(help="Keep hits of one video so many seconds apart.", min=0)] = 1.0,
     action: Annotated[str | None, typer.Option(help="Search only videos of this action.")] = None,
     names: Annotated[str, typer.Option(help="Search only videos with such names: 'monday/*'.")] = "*",
     between: Annotated[
         tuple[float, float], typer.Option(help="Search only this part of each video, from 0 to 1.")
     ] = (0.0, 1.0),
     own_video: Annotated[bool, typer.Option("--own-video", help="Search the query's own video too.")] = False,
-    backend: Annotated[str, typer.Option(help="exact, or lancedb for very many frames.")] = "exact",
-    run: Annotated[str | None, typer.Option(help="Run folder or model (default: that of the index).")] = None,
+    backend: Annotated[str, typer.Option(help="Use exact, or lancedb for very many frames.")] = "exact",
+    run: Annotated[str | None, typer.Option(help="Embed with this run (default: that of the index).")] = None,
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet: .png or .jpg.")] = None,
     clips: Annotated[Path | None, typer.Option(help="Write a clip around each hit to this folder.")] = None,
-    seconds: Annotated[float, typer.Option(help="Length of a clip.", min=0.05)] = 2.0,
+    seconds: Annotated[float, typer.Option(help="Set the length of a clip in seconds.", min=0.05)] = 2.0,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -141,13 +138,15 @@ def query(
     notes = [asked.note] if asked.note else []
     if len(hits) < k:
         notes.append(f"asked for {k} hits, there are {len(hits)} (--per-video and --own-video give more)")
-    if as_json:
-        print_json({"query": _describe(asked, moment), "hits": _rows(hits), "notes": notes, **files})
-        return
-    _print_hits(hits, notes)
+    if not as_json:
+        _print_hits(hits, notes)
     places = ", ".join(f"{kind} in {place}" for kind, place in (("sheet", sheet), ("clips", clips)) if place)
-    again = None if files else f"cycleback search query {where} {moment} --sheet hits.png"
-    print_next(f"{len(hits)} hits in {where}" + (f": {places}" if places else ""), again)
+    print_result(
+        {"query": _describe_query(asked, moment), "hits": _list_hits(hits), "notes": notes, **files},
+        f"{len(hits)} hits in {where}" + (f": {places}" if places else ""),
+        None if files else f"cycleback search query {where} {moment} --sheet hits.png",
+        as_json=as_json,
+    )
 
 
 @search.command()
@@ -163,10 +162,12 @@ def remove(
     from cycleback.search import remove_videos
 
     left = remove_videos(index, names)
-    if as_json:
-        print_json({"index": str(index), "removed": names, "videos": left})
-        return
-    print_next(f"{len(set(names))} removed, {left} left: {index}", f"cycleback search info {index}")
+    print_result(
+        {"index": str(index), "removed": names, "videos": left},
+        f"{len(set(names))} removed, {left} left: {index}",
+        f"cycleback search info {index}",
+        as_json=as_json,
+    )
 
 
 @search.command()
@@ -189,26 +190,23 @@ def info(index: Index, as_json: Json = False) -> None:
         "run": manifest.run,
         "shards": len(manifest.shards),
     }
-    if as_json:
-        print_json({**facts, "names": list(manifest.videos)})
-        return
-    for key, value in facts.items():
-        print(f"{key:<15} {value}")
-    for video in corpus.videos if corpus else ():
-        print(f"  {video.name}  {video.length} frames")
+    lines = [f"{key:<15} {value}" for key, value in facts.items()]
+    lines += [f"  {video.name}  {video.length} frames" for video in (corpus.videos if corpus else ())]
+    print_result({**facts, "names": list(manifest.videos)}, "\n".join(lines), as_json=as_json)
 
 
-def _describe(asked: "Query", text: str) -> dict[str, Any]:
+def _describe_query(asked: "Query", text: str) -> dict[str, Any]:
     path = None if asked.path is None else str(asked.path)
     return {"text": text, "video": asked.video, "frame": asked.frame, "seconds": asked.seconds, "path": path}
 
 
-def _rows(hits: "list[Hit]") -> list[dict[str, Any]]:
+def _list_hits(hits: "list[Hit]") -> list[dict[str, Any]]:
     return [dataclasses.asdict(hit) | {"path": None if hit.path is None else str(hit.path)} for hit in hits]
 
 
 def _print_hits(hits: "list[Hit]", notes: list[str]) -> None:
     from rich.box import SIMPLE_HEAD
+    from rich.console import Console
     from rich.table import Table
 
     table = Table("", "video", box=SIMPLE_HEAD, pad_edge=False)
@@ -217,6 +215,6 @@ def _print_hits(hits: "list[Hit]", notes: list[str]) -> None:
     for place, hit in enumerate(hits, start=1):
         values = (f"{hit.seconds:.2f}", str(hit.frame), f"{hit.distance:.3f}", f"{hit.similarity:.2f}")
         table.add_row(str(place), hit.video, *values)
-    console().print(table)
+    Console().print(table)
     for note in notes:
         print(f"note: {note}")

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.checks import METHODS, check_choice, one_line_errors
-from cycleback.cli.inputs import PRETRAINED, embed_inputs, parse_videos
-from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs, one_line_errors, parse_videos
+from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Run, Videos
+from cycleback.cli.output import print_result
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
@@ -94,12 +93,13 @@ def sync(
             look |= {"blend": blend, "captions": [] if no_captions else names, "sound": track}
             show = counter(bars, "writing")
             written = [write_synced(output, files, list(pace.positions), fps=pace.fps, progress=show, **look)]
-    if as_json:
-        kind, paths = ("video", str(written[0])) if edits is None else ("edits", [str(p) for p in written])
-        print_json({kind: paths, "reference": str(files[0]), "videos": [str(path) for path in files]})
-        return
+    facts = {"video": str(written[0])} if edits is None else {"edits": [str(path) for path in written]}
     where = ", ".join(map(str, written[:3])) + (f" and {len(written) - 3} more" if len(written) > 3 else "")
-    print_next(f"{len(files)} videos at the pace of {files[0].name}: {where}")
+    print_result(
+        {**facts, "reference": str(files[0]), "videos": [str(path) for path in files]},
+        f"{len(files)} videos at the pace of {files[0].name}: {where}",
+        as_json=as_json,
+    )
 
 
 def _embed(

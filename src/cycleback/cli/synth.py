@@ -6,19 +6,19 @@ from typing import Annotated
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.checks import LEVELS, check_choice, one_line_errors
-from cycleback.cli.options import Json, Level, Overwrite, Seed
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.inputs import check_choice, one_line_errors
+from cycleback.cli.options import LEVELS, Json, Level, Overwrite, Seed
+from cycleback.cli.output import print_result
 
 
 def synth(
     directory: Annotated[Path, typer.Argument(help="Folder to write.")],
-    videos: Annotated[int, typer.Option(help="Number of videos.", min=1)] = 30,
+    videos: Annotated[int, typer.Option(help="Render this many videos.", min=1)] = 30,
     seed: Seed = 0,
     level: Level = "easy",
-    size: Annotated[int, typer.Option(help="Side of a frame in pixels.")] = 112,
+    size: Annotated[int, typer.Option(help="Set the side of a frame in pixels.")] = 112,
     anomalies: Annotated[
-        int, typer.Option(help="Number of videos with a spill, a missed glass or a hand that withdraws.")
+        int, typer.Option(help="Let this many videos go wrong: a spill, a missed glass, a hand withdrawn.")
     ] = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -31,7 +31,7 @@ def synth(
 
     check_choice("level", level, LEVELS)
     with one_line_errors(), progress_bars() as bars:
-        made = write_dataset(
+        rendered = write_dataset(
             directory,
             videos=videos,
             seed=seed,
@@ -41,11 +41,10 @@ def synth(
             overwrite=overwrite,
             progress=counter(bars, "rendering"),
         )
-    frames = sum(video.num_frames for video in made)
-    if as_json:
-        print_json({"directory": str(directory), "videos": len(made), "frames": frames})
-        return
-    print_next(
-        f"{len(made)} videos, {frames} frames: {directory}",
+    frames = sum(video.num_frames for video in rendered)
+    print_result(
+        {"directory": str(directory), "videos": len(rendered), "frames": frames},
+        f"{len(rendered)} videos, {frames} frames: {directory}",
         f"cycleback train {directory} -o runs/{directory.name}",
+        as_json=as_json,
     )

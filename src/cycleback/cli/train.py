@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.bars import counter, progress_bars, training_bar
+from cycleback.cli.bars import progress_bars, progress_callbacks, training_bar
 from cycleback.cli.options import Device, Json
-from cycleback.cli.output import print_json, print_next
+from cycleback.cli.output import print_result
 
 if TYPE_CHECKING:
     from cycleback.training import TrainState
@@ -24,8 +25,8 @@ def train(
         Path, typer.Argument(help="Folder of videos of one action, or with one sub-folder per action.")
     ],
     overrides: Annotated[list[str] | None, typer.Argument(help="Settings, as section.key=value.")] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Run folder to make.")] = Path("runs/run"),
-    recipe: Annotated[str | None, typer.Option(help="Name of a recipe, or a TOML file of your own.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Make this run folder.")] = Path("runs/run"),
+    recipe: Annotated[str | None, typer.Option(help="Use this recipe: its name, or a TOML file.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the output folder.")] = False,
     device: Device = None,
     as_json: Json = False,
@@ -38,23 +39,20 @@ def train(
     """
     from cycleback.errors import ConfigError
     from cycleback.files import check_output
-    from cycleback.progress import Progress
     from cycleback.recipe import RECIPE_FILE, load_recipe
     from cycleback.runs import train as train_run
 
     check_output(output, overwrite=True)
     if resume and (overrides or recipe):
-        given = overrides[0] if overrides else f"--recipe {recipe}"
+        setting = overrides[0] if overrides else f"--recipe {recipe}"
         raise ConfigError(
-            f"--resume keeps the settings in {output / RECIPE_FILE} and cannot take {given}. "
+            f"--resume keeps the settings in {output / RECIPE_FILE} and cannot take {setting}. "
             "Remove it, or edit that file (a larger optimizer.num_updates trains longer)."
         )
     settings = None if resume else load_recipe(recipe, overrides or [])
     with progress_bars() as bars:
-        progress = Progress(
-            on_frames=counter(bars, "decoding videos"),
-            on_features=counter(bars, "computing features"),
-            on_training=lambda name, total: training_bar(bars, total),
+        progress = replace(
+            progress_callbacks(bars), on_training=lambda name, total: training_bar(bars, total)
         )
         state = train_run(directory, output, recipe=settings, resume=resume, device=device, progress=progress)
     if os.environ.get("RANK", "0") == "0":  # under torchrun, only the first process prints
@@ -67,24 +65,20 @@ def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json
     from cycleback.runs import saved_recipe
     from cycleback.training import read_log
 
-    total = saved_recipe(output).optimizer.num_updates
-    if as_json:
-        kept = state.selected.step if state.selected else state.step
-        facts = {"run": str(output), "step": state.step, "kept_step": kept, "num_updates": total}
-        print_json(facts | {"stopped_early": state.stopped_early, "seconds": round(state.seconds, 3)})
-        return
-    if state.selected is not None:
-        best = state.selected
-        print(f"kept update {best.step}: {best.held_out_cycle_rate:.1%} of held-out frames cycle back")
+    total, best = saved_recipe(output).optimizer.num_updates, state.selected
+    facts = {"run": str(output), "step": state.step, "kept_step": best.step if best else state.step}
+    facts |= {"num_updates": total, "stopped_early": state.stopped_early, "seconds": round(state.seconds, 3)}
+    lines = []
+    if best is not None:
+        lines.append(f"kept update {best.step}: {best.held_out_cycle_rate:.1%} of held-out frames cycle back")
     if state.is_interrupted:
-        print_next(
-            f"Interrupted at update {state.step} of {total}; the run is saved in {output}",
-            f"cycleback train {directory} -o {output} --resume",
-        )
-        return
-    if note := describe_backwards(read_log(output)):
-        print(note)
-    print_next(f"trained in {state.seconds:.0f} s: {output}", f"cycleback embed {directory} --run {output}")
+        lines.append(f"Interrupted at update {state.step} of {total}; the run is saved in {output}")
+        next_command = f"cycleback train {directory} -o {output} --resume"
+    else:
+        lines += filter(None, [describe_backwards(read_log(output))])
+        lines.append(f"trained in {state.seconds:.0f} s: {output}")
+        next_command = f"cycleback embed {directory} --run {output}"
+    print_result(facts, "\n".join(lines), next_command, as_json=as_json)
 
 
 def describe_backwards(log: Sequence[Mapping[str, float]]) -> str | None:

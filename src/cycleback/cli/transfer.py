@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.checks import METHODS, check_choice
-from cycleback.cli.inputs import PRETRAINED, embed_inputs
-from cycleback.cli.options import Embeddings, Json, Method, Overwrite, Run, Videos
-from cycleback.cli.output import console, print_json, print_next
+from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs
+from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Run, Videos
+from cycleback.cli.output import print_result
 
 if TYPE_CHECKING:
     from cycleback.applications import TransferredLabels
 
-LABEL_FORMATS = "csv, json, elan, label-studio, via, boris, boris-events, labelu, activitynet or frames"
 MAX_ROWS, MAX_NEXT = 20, 5
 transfer = typer.Typer(
     name="transfer", help="Carry labels or sound over to other videos.", no_args_is_help=True
@@ -35,7 +33,7 @@ def labels(
     ] = None,
     to_format: Annotated[
         str | None,
-        typer.Option("--format", help=f"Write {LABEL_FORMATS} (default: by the output's name, or csv)."),
+        typer.Option("--format", help="Write this format (default: by the output's name, or csv)."),
     ] = None,
     from_format: Annotated[
         str | None, typer.Option("--from", help="Set the format of LABELS, if its content does not tell.")
@@ -44,6 +42,8 @@ def labels(
     as_json: Json = False,
 ) -> None:
     """Carry key events and segments of a few videos over to all, with a confidence for each.
+
+    Formats: csv, json, elan, label-studio, via, boris, boris-events, labelu, activitynet and frames.
 
     Example: cycleback transfer labels first.csv golf/ --run runs/golf --format elan -o golf-labels
     """
@@ -63,13 +63,15 @@ def labels(
     events, segments = match_labels(known, found)
     result = transfer_labels(found, events, segments=segments, method=method)  # type: ignore[arg-type]
     path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
-    if as_json:
-        next_videos = list(result.label_next[:MAX_NEXT])
-        print_json({"labels": str(path), "format": to_format, **result.to_json(), "label_next": next_videos})
-        return
-    _print_labels(result)
+    if not as_json:
+        _print_labels(result)
+    facts = result.to_json() | {"label_next": list(result.label_next[:MAX_NEXT])}
     by_hand = len(result.videos) - len(result.label_next)
-    print_next(f"{len(result.label_next)} videos labelled by the labels of {by_hand}: {path}")
+    print_result(
+        {"labels": str(path), "format": to_format, **facts},
+        f"{len(result.label_next)} videos labelled by the labels of {by_hand}: {path}",
+        as_json=as_json,
+    )
 
 
 def _guess_format(output: Path | None) -> str:
@@ -81,6 +83,7 @@ def _guess_format(output: Path | None) -> str:
 
 def _print_labels(result: "TransferredLabels") -> None:
     """Print the least certain labels, and the videos to label next."""
+    from rich.console import Console
     from rich.table import Table
 
     from cycleback.annotations import Event
@@ -91,7 +94,7 @@ def _print_labels(result: "TransferredLabels") -> None:
         ends = (label.at,) if isinstance(label, Event) else (label.start, label.end)
         when = "-".join(f"{result.videos[name].seconds(at):.2f}" for at in ends)
         table.add_row(name, label.name, f"{when} s", f"{label.confidence:.2f}")
-    console().print(table)
+    Console().print(table)
     if len(rows) > MAX_ROWS:
         print(f"... and {len(rows) - MAX_ROWS} more")
     if result.left_out:
@@ -135,10 +138,9 @@ def sound(
     heard = transfer_sound(found, *names, method=method)  # type: ignore[arg-type]
     write_with_sound(path, locate_videos(found, names)[1], heard.audio, overwrite=overwrite)
     confidence = float(heard.confidence.mean())
-    if as_json:
-        print_json(
-            {"output": str(path), "source": source, "target": target, "method": method}
-            | {"seconds": round(heard.audio.duration_s, 3), "mean_confidence": round(confidence, 4)}
-        )
-        return
-    print_next(f"{target} with the sound of {source}, mean confidence {confidence:.2f}: {path}")
+    print_result(
+        {"output": str(path), "source": source, "target": target, "method": method}
+        | {"seconds": round(heard.audio.duration_s, 3), "mean_confidence": round(confidence, 4)},
+        f"{target} with the sound of {source}, mean confidence {confidence:.2f}: {path}",
+        as_json=as_json,
+    )

@@ -17,8 +17,8 @@ from cycleback.annotations.cursor import Cursor
 from cycleback.annotations.text_formats import read_rows
 from cycleback.data.records import Label, NameIndex, Unit, VideoRecord
 from cycleback.errors import DataError
-from cycleback.files import csv_text, write_text
-from cycleback.tables import read_text
+from cycleback.files import write_text
+from cycleback.tables import format_csv, read_text
 
 LABELS_FILE = "labels.csv"
 
@@ -47,7 +47,7 @@ def write_labels(
         for video, times in events.items()
         for event, value in sorted(times.items(), key=lambda item: item[1])
     ]
-    return write_text(path, csv_text(rows, columns=("video", "event", unit)), overwrite=overwrite)
+    return write_text(path, format_csv(rows, columns=("video", "event", unit)), overwrite=overwrite)
 
 
 def name_labels(labels: Iterable[Label], index: NameIndex) -> tuple[Label, ...]:

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 from cycleback.data.folder import PEOPLE_FILE, SPLITS_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
 from cycleback.errors import DataError, OutputExistsError
-from cycleback.files import atomic_folder, write_table
+from cycleback.files import atomic_folder
+from cycleback.tables import write_table
 
 
 class DatasetWriter:

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from cycleback.errors import DataError, OutputExistsError, VideoError
-from cycleback.files import atomic_folder, write_table
+from cycleback.files import atomic_folder
 from cycleback.progress import Counter, ignore
 from cycleback.synth.motion import ANOMALIES
 from cycleback.synth.pouring import check_settings, check_size, plan_take, render_audio, render_frames
+from cycleback.tables import write_table
 from cycleback.video import write_video
 
 FPS = 30.0
