@@ -1,4 +1,4 @@
-"""Make the pictures of docs/gallery.md: render videos, learn from them, use every application.
+"""Make the pictures of docs/guides/gallery.md: render videos, learn from them, use every application.
 
 The rendered videos and the run stay in the work folder, so a second time takes a minute.
 
@@ -277,7 +277,7 @@ PICTURES = {
 
 def main() -> None:
     """Draw all pictures."""
-    parser = argparse.ArgumentParser(description="Make the pictures of docs/gallery.md.")
+    parser = argparse.ArgumentParser(description="Make the pictures of docs/guides/gallery.md.")
     default = Path(tempfile.gettempdir()) / "cycleback-gallery"
     parser.add_argument("--work", type=Path, default=default, help="where videos and run are kept")
     parser.add_argument("--only", default=",".join(PICTURES), help="pictures, separated by commas")
