@@ -37,13 +37,72 @@ def test_the_results_page_is_that_of_the_results() -> None:
     assert made.page(made.result_files()) == made.PAGE.read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: str(path.relative_to(ROOT / "docs"))
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/**/*.md", "models/**/*.md")
+    for page in ROOT.glob(pattern)
+    if not any(part.startswith(".") for part in page.relative_to(ROOT).parts)
 )
-def test_every_picture_and_page_that_is_linked_is_there(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text("utf-8"))
-    missing = [link for link in links if not (page.parent / link).exists()]
-    assert not missing
+MAX_LINE, MAX_COLUMNS = 100, 8
+
+
+def prose_lines(page: Path) -> list[tuple[int, str]]:
+    """Return the numbered lines of a page outside code blocks."""
+    lines, is_code = [], False
+    for number, line in enumerate(page.read_text("utf-8").splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code and not line.startswith("    "):
+            lines.append((number, line))
+    return lines
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as GitHub and mkdocs make them."""
+    headings = (line.lstrip("#").strip() for _, line in prose_lines(page) if re.match(r"#+ ", line))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def place(page: Path, number: int) -> str:
+    return f"{page.relative_to(ROOT)}:{number}"
+
+
+def test_every_link_and_picture_leads_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for number, line in prose_lines(page):
+            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                path, _, anchor = target.partition("#")
+                file = page.parent / path if path else page
+                is_web = re.match(r"[a-z]+:", target) is not None
+                is_found = is_web or (file.exists() and (not anchor or anchor in anchors(file)))
+                broken += [] if is_found else [f"{place(page, number)} {target}"]
+    assert not broken, "\n" + "\n".join(broken)
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = re.findall(r"(?m)^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+
+
+def test_lines_are_short() -> None:
+    long = []
+    for page in PAGES:
+        for number, line in prose_lines(page):
+            is_link = line.startswith(("![", "[", "<")) or "](" in line
+            if len(line) > MAX_LINE and not is_link and not line.startswith("|"):
+                long.append(f"{place(page, number)} has {len(line)} characters")
+    assert not long, "\n" + "\n".join(long)
+
+
+def test_tables_are_narrow() -> None:
+    wide = []
+    for page in PAGES:
+        for number, line in prose_lines(page):
+            columns = len(re.sub(r"`[^`]*`|\\\|", "", line).strip().strip("|").split("|"))
+            if re.match(r"\|[\s:|-]+\|$", line) and columns > MAX_COLUMNS:
+                wide.append(f"{place(page, number)} has {columns} columns")
+    assert not wide, "\n" + "\n".join(wide)
 
 
 RECIPES = DOCS / "reference" / "recipes.md"
