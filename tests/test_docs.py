@@ -120,3 +120,27 @@ def test_every_recipe_is_documented() -> None:
     choices = ([part.split(",") for part in re.split(r"[{}]", pattern)] for pattern in patterns)
     named = {"".join(parts) for options in choices for parts in itertools.product(*options)}
     assert not set(recipe_names()) - named
+
+
+def test_the_python_examples_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cycleback.synth import write_dataset
+
+    write_dataset(tmp_path / "clips", videos=12, size=64, jobs=1)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CYCLEBACK_CACHE", str(tmp_path / "cache"))
+    examples = re.findall(
+        r"```python\n(.*?)```", (DOCS / "reference" / "python.md").read_text("utf-8"), re.DOTALL
+    )
+    assert len(examples) > 10
+    names: dict[str, object] = {}
+    for number, code in enumerate(examples):
+        exec(compile(code, f"python.md, example {number}", "exec"), names)
+    written = ("together.mp4", "with_sound.mp4", "similarity.png", "runs/pouring/encoder.safetensors")
+    assert all((tmp_path / name).stat().st_size > 1000 for name in written)
+
+
+def test_the_python_page_lists_the_public_names() -> None:
+    import cycleback
+
+    rows = re.findall(r"(?m)^\| `(\w+)[(`]", (DOCS / "reference" / "python.md").read_text("utf-8"))
+    assert {*rows, "__version__"} == set(cycleback.__all__)
