@@ -1,6 +1,7 @@
 """Write the card of a golf model from the files in its folder: recipe, videos, weights and results."""
 
 import json
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ SHOWN = (
 )
 TRAINED_BASE = {
     "frozen": "frozen",
-    "bn": "its BatchNorm layers trained along",
-    "all": "all of it trained along",
+    "bn": "its BatchNorm layers trained",
+    "all": "all of it trained",
 }
 
 CITATION = (
@@ -57,7 +58,7 @@ def card(folder: Path) -> str:
     val, slow = ({row: parts[part] for row, parts in rows.items()} for part in ("val", "val_slow"))
     tables = {"val_table": table(val), "slow_table": table(slow)}
     has_mark = DAGGER in "".join(tables.values())
-    return CARD.read_text("utf-8").format(
+    text = CARD.read_text("utf-8").format(
         **{key: results[key] for key in ("encoder", "torch", "device", "commit")},
         **tables,
         **_network(recipe),
@@ -78,6 +79,15 @@ def card(folder: Path) -> str:
         blind=TIME_ONLY,
         citation=CITATION,
     )
+    return "\n".join(map(wrap, text.split("\n")))
+
+
+def wrap(line: str) -> str:
+    """Wrap a paragraph, list item or quotation at 100 characters; tables, commands and headings stay."""
+    if line.startswith(("|", "    ", "#")):
+        return line
+    indent = {"- ": "  ", "> ": "> "}.get(line[:2], "")
+    return textwrap.fill(line, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def table(reports: Mapping[str, Report]) -> str:
@@ -91,7 +101,7 @@ def table(reports: Mapping[str, Report]) -> str:
 
 
 def slow_words(name: str, slow: Mapping[str, Report], val: Mapping[str, Report]) -> str:
-    """Describe the results in slow motion, and recommend the untrained base if it is better."""
+    """Describe the results in slow motion, and recommend the frozen base if it is better."""
     near, warped = (
         f"{getattr(slow[name], score):.0f} frames off ({getattr(val[name], score):.0f} at normal speed)"
         for score in ("event_error_frames", "event_error_frames_dtw")

@@ -8,15 +8,7 @@ import torch
 from cycleback.errors import ConfigError
 from cycleback.models import BASES, EMBEDDERS
 from cycleback.recipe import (
-    LOSSES,
-    SAMPLERS,
-    ConvSettings,
-    DataSettings,
-    EncoderSettings,
-    LossSettings,
     Recipe,
-    ResNet50Settings,
-    TCNSettings,
     build_batches,
     build_encoder,
     build_loss,
@@ -25,6 +17,15 @@ from cycleback.recipe import (
     recipe_names,
     recipe_toml,
     require_used,
+)
+from cycleback.recipe.build import LOSSES, SAMPLERS
+from cycleback.recipe.sections import (
+    ConvSettings,
+    DataSettings,
+    EncoderSettings,
+    LossSettings,
+    ResNet50Settings,
+    TCNSettings,
 )
 
 SMALL = EncoderSettings(

@@ -15,21 +15,13 @@ import torch
 import cycleback
 from cycleback.alignment import cycle_consistency_rate
 from cycleback.errors import CheckpointError, ConfigError, DataError, TrainingError, UserError
-from cycleback.recipe import (
-    ConvSettings,
-    DataSettings,
-    EncoderSettings,
-    LossSettings,
-    MLPSettings,
-    OptimizerSettings,
-    Recipe,
-    RunSettings,
-    load_recipe,
-    recipe_toml,
-)
+from cycleback.recipe import Recipe, load_recipe, recipe_toml
+from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, LossSettings, MLPSettings
 from cycleback.runs import run_split, select_part
 from cycleback.synth import write_dataset
-from cycleback.training import SELECTED_FILE, read_log
+from cycleback.training import read_log
+from cycleback.training.held_out import SELECTED_FILE
+from cycleback.training.settings import OptimizerSettings, RunSettings
 
 SCRATCH = Recipe(
     data=DataSettings(frame_size=48, frames_per_video=12),

@@ -15,7 +15,8 @@ from cycleback.applications import live
 from cycleback.applications.live import Follower
 from cycleback.errors import CheckpointError, VideoError
 from cycleback.models import Encoder
-from cycleback.recipe import EncoderSettings, Recipe, build_encoder
+from cycleback.recipe import Recipe, build_encoder
+from cycleback.recipe.sections import EncoderSettings
 
 
 @pytest.fixture(scope="module")

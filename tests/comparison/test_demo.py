@@ -9,7 +9,9 @@ import pytest
 from cycleback.comparison import DemoReport, run_demo
 from cycleback.errors import OutputExistsError, UserError
 from cycleback.progress import Progress
-from cycleback.recipe import DataSettings, OptimizerSettings, Recipe
+from cycleback.recipe import Recipe
+from cycleback.recipe.sections import DataSettings
+from cycleback.training.settings import OptimizerSettings
 from cycleback.video import probe
 
 KEYS = {"tau", "event_error_frames", "event_error_ms", "pce1", "pce3", "cycle_rate", "phase_accuracy"}

@@ -4,7 +4,7 @@ import pytest
 
 from cycleback.comparison.methods import PARTS, method_recipe, parse_method, parse_methods
 from cycleback.errors import ConfigError
-from cycleback.recipe import LOSSES
+from cycleback.recipe.build import LOSSES
 
 
 def recipe_of(name: str, *overrides: str):

@@ -9,14 +9,8 @@ from cycleback.comparison.perturbed import Library, embed_indices, perturbed_set
 from cycleback.data import FrameCache, load_sequence, read_dataset
 from cycleback.evaluation.perturbations import perturb
 from cycleback.models import Encoder
-from cycleback.recipe import (
-    ConvSettings,
-    DataSettings,
-    EncoderSettings,
-    Recipe,
-    VectorSettings,
-    build_encoder,
-)
+from cycleback.recipe import Recipe, build_encoder
+from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, VectorSettings
 from cycleback.video import read_frames
 
 INDICES = np.array([-1, -1, 3, 3, 7, 8, 20, 21, 22, -1, 30])

@@ -7,7 +7,8 @@ import torch
 import cycleback
 from cycleback.errors import CheckpointError
 from cycleback.models import Encoder, save_encoder
-from cycleback.recipe import ConvSettings, EncoderSettings, Recipe, build_encoder, recipe_toml
+from cycleback.recipe import Recipe, build_encoder, recipe_toml
+from cycleback.recipe.sections import ConvSettings, EncoderSettings
 from cycleback.runs import PRETRAINED, find_run, folder, load_encoder, published_models, run_split
 
 CONV = ConvSettings(conv_channels=(4,), fc_channels=(4,), embedding_size=3)

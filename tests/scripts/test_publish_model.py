@@ -96,7 +96,8 @@ def test_the_card_has_the_numbers_of_the_results(model: Path) -> None:
     for part in ("val", "val_slow"):
         assert f"| event error DTW, frames ↓ | {ours[part]['event_error_frames_dtw']:.1f}" in text
         assert f"{ours[part]['phase_accuracy']:.3f}" in text and f"{ours[part]['tau']:.4f}" in text
-    assert "4 swings at normal speed to learn from and 2 held out" in text and "on one abacus" in text
+    prose = " ".join(text.split())
+    assert "4 training swings at normal speed, 2 held-out swings" in prose and "on one abacus" in prose
     assert all(
         word in text for word in ("CC BY-NC 4.0", "GolfDB", "--run tiny", "Slow motion", results["encoder"])
     )

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from cycleback.errors import CheckpointError, TrainingError
-from cycleback.training import STATE_FILE, failures, read_log
+from cycleback.training import failures, read_log
 from cycleback.training.failures import stop_on_interrupt
+from cycleback.training.state import STATE_FILE
 
 
 def full_disk(*words: object, **options: object) -> None:

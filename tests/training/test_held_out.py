@@ -9,9 +9,11 @@ from cycleback.alignment import cycle_consistency_rate
 from cycleback.data import VideoRecord
 from cycleback.errors import TrainingError
 from cycleback.models import Encoder, build_base, build_embedder
-from cycleback.training import SELECTED_FILE, RunSettings, Selected, read_log
+from cycleback.training import RunSettings, read_log
 from cycleback.training.held_out import (
     MAX_VIDEOS,
+    SELECTED_FILE,
+    Selected,
     choose_held_out,
     embed_video,
     held_out_cycle_rate,

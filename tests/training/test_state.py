@@ -5,8 +5,9 @@ import torch
 from torch import nn
 
 from cycleback.errors import CheckpointError
-from cycleback.training import Selected, TrainState, WeightAverage
-from cycleback.training.state import load_state, save_state
+from cycleback.training import TrainState
+from cycleback.training.held_out import Selected
+from cycleback.training.state import WeightAverage, load_state, save_state
 from training.tiny import all_weights
 
 CPU = torch.device("cpu")

@@ -10,7 +10,8 @@ import torch
 from cycleback.data.augmentation import AugmentSettings
 from cycleback.errors import CheckpointError, TrainingError
 from cycleback.models import Encoder, build_base, build_embedder
-from cycleback.training import STATE_FILE, Processes, StepReport, Trainer, read_log
+from cycleback.training import Processes, StepReport, Trainer, read_log
+from cycleback.training.state import STATE_FILE
 from training.tiny import Killed, all_weights, kill_after, make_batches
 
 EVERYTHING = {

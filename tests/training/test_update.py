@@ -5,7 +5,8 @@ import torch
 
 from cycleback.data.augmentation import AugmentSettings
 from cycleback.losses import LossParts
-from cycleback.training import Batch, Processes, RunSettings, Trainer, read_log
+from cycleback.training import Processes, RunSettings, Trainer, read_log
+from cycleback.training.batches import Batch
 from cycleback.training.update import CudaGraph, Forward, draw_for_batch, to_images, use_deterministic
 from training.tiny import make_batches
 

@@ -30,14 +30,8 @@ from cycleback.files import atomic_folder, write_json
 from cycleback.models import Encoder, VectorBase
 from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.progress import Progress
-from cycleback.recipe import (
-    RECIPE_FILE,
-    EncoderSettings,
-    PooledSettings,
-    Recipe,
-    VectorSettings,
-    build_encoder,
-)
+from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder
+from cycleback.recipe.sections import EncoderSettings, PooledSettings, VectorSettings
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
 from cycleback.training import StepReport
 from cycleback.training.videos import load_times, load_vectors

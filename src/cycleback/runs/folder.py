@@ -22,7 +22,8 @@ from cycleback.errors import CheckpointError, DataError, OutputExistsError, User
 from cycleback.files import write_json, write_text
 from cycleback.models import Encoder, Precision, load_weights
 from cycleback.progress import Counter, ignore
-from cycleback.recipe import RECIPE_FILE, EncoderSettings, Recipe, build_encoder, load_recipe, recipe_toml
+from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder, load_recipe, recipe_toml
+from cycleback.recipe.sections import EncoderSettings
 from cycleback.training.held_out import choose_held_out
 from cycleback.training.log import require_tensorboard
 from cycleback.training.videos import load_vectors
