@@ -37,12 +37,8 @@ def test_the_results_page_is_that_of_the_results() -> None:
     assert made.page(made.result_files()) == made.PAGE.read_text("utf-8")
 
 
-PAGES = sorted(
-    page
-    for pattern in ("*.md", "docs/**/*.md", "models/**/*.md")
-    for page in ROOT.glob(pattern)
-    if not any(part.startswith(".") for part in page.relative_to(ROOT).parts)
-)
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+CARDS = sorted(ROOT.glob("models/**/*.md"))
 MAX_LINE, MAX_COLUMNS = 100, 8
 
 
@@ -69,7 +65,7 @@ def place(page: Path, number: int) -> str:
 
 def test_every_link_and_picture_leads_somewhere() -> None:
     broken = []
-    for page in PAGES:
+    for page in (*PAGES, *CARDS):
         for number, line in prose_lines(page):
             for target in re.findall(r"\]\(([^)\s]+)\)", line):
                 path, _, anchor = target.partition("#")

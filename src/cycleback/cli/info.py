@@ -14,9 +14,9 @@ PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "av", "pillow", "efficien
 OPTIONAL = {  # package -> extra that installs it
     "numba": "fast",
     "matplotlib": "plot",
+    "lancedb": "search",
     "tensorboard": "track",
     "transformers": "bases",
-    "fastapi": "web",
 }
 
 
