@@ -52,11 +52,6 @@ def test_every_label_has_frames_seconds_and_a_confidence(videos: EmbeddingSet) -
     assert (found.confidence("a"), found.videos["b"].num_frames) == (1.0, 90)
 
 
-def test_phases_are_counted_from_the_events(videos: EmbeddingSet) -> None:
-    phases = transfer_labels(videos, {"a": true_events("a")}).phases("d")
-    assert phases.shape == (120,) and abs(phases - videos.phases("d")).sum() <= 3
-
-
 def test_segments_stay_beside_each_other_and_reach_the_end(videos: EmbeddingSet) -> None:
     spans = [("lift", 0, 12), ("pour", 12, 30), ("lift", 30, 60)]
     found = transfer_labels(videos, {}, segments={"a": spans}).videos["d"].segments

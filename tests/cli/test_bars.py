@@ -60,7 +60,7 @@ def test_training_lines_carry_loss_and_cycles_and_count_from_where_it_resumed() 
         clock.seconds = second
         move(SimpleNamespace(step=step, loss=0.5, cycle_rate=0.25, backwards=0.5))  # type: ignore[arg-type]
     assert stream.getvalue().splitlines() == [
-        "learning tcc: 600 of 1000, 10.0/s, 40 s left, loss 0.500, 25% cycle back, 50% backwards"
+        "learning tcc: 600 of 1000, 9.9/s, 40 s left, loss 0.500, 25% cycle back, 50% backwards"
     ]
 
 

@@ -126,7 +126,8 @@ def write_project(annotations: Sequence[Annotation]) -> str:
         raise DataError(
             f"BORIS cannot have {min(both)!r} as a key event and as a segment: rename one of them"
         )
-    behaviours = [_behaviour(name, kind) for name, kind in (points | states).items()]
+    blank = {"key": "", "description": "", "category": "", "modifiers": {}, "excluded": "", "coding map": ""}
+    behaviours = [{"type": kind, "code": name, **blank} for name, kind in (points | states).items()]
     return dump_json(
         {
             "time_format": "hh:mm:ss",
@@ -144,11 +145,6 @@ def write_project(annotations: Sequence[Annotation]) -> str:
             "converters": {},
         }
     )
-
-
-def _behaviour(name: str, kind: str) -> dict[str, Any]:
-    about = {"type": kind, "key": "", "code": name, "description": "", "category": ""}
-    return about | {"modifiers": {}, "excluded": "", "coding map": ""}
 
 
 def _observation(video: Annotation) -> dict[str, Any]:

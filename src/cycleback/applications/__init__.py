@@ -16,13 +16,7 @@
 Importing this package loads neither torch nor matplotlib.
 """
 
-from cycleback.applications.anomalies import (
-    AnomalyModel,
-    AnomalyReport,
-    AnomalyScores,
-    find_anomalies,
-    fit_anomaly_model,
-)
+from cycleback.applications.anomalies import AnomalyReport, find_anomalies
 from cycleback.applications.edits import write_edits
 from cycleback.applications.labels import (
     TransferredLabels,
@@ -32,27 +26,20 @@ from cycleback.applications.labels import (
 )
 from cycleback.applications.live import Follower, Position, build_follower, follow_stream
 from cycleback.applications.pace import Pace, keep_own_pace, locate_videos, match_reference, smooth_pace
-from cycleback.applications.progress import Goal, ProgressReport, ProgressSignal, fit_goal, measure_progress
-from cycleback.applications.sound import TransferredSound, transfer_sound, write_with_sound
+from cycleback.applications.progress import ProgressReport, measure_progress
+from cycleback.applications.sound import transfer_sound, write_with_sound
 from cycleback.applications.sync import write_synced
 from cycleback.applications.tables import tabulate_alignment, tabulate_clock
 
 __all__ = [
-    "AnomalyModel",
     "AnomalyReport",
-    "AnomalyScores",
     "Follower",
-    "Goal",
     "Pace",
     "Position",
     "ProgressReport",
-    "ProgressSignal",
     "TransferredLabels",
-    "TransferredSound",
     "build_follower",
     "find_anomalies",
-    "fit_anomaly_model",
-    "fit_goal",
     "follow_stream",
     "keep_own_pace",
     "label_transfer_error",

@@ -319,9 +319,8 @@ def _fit_view(takes: tuple[NDArray[np.float32], ...], left_out: Sequence[Compari
     distances = np.concatenate([found.distances for found in left_out])
     progress = np.concatenate([found.progress for found in left_out])
     reach = 1.5 / MOMENTS
-    weights = (
-        np.exp(-0.5 * ((progress - _moment_centres()[:, None]) / reach) ** 2) + 1e-12
-    )  # (MOMENTS, sum N)
+    away = (progress - _moment_centres()[:, None]) / reach  # (MOMENTS, sum N)
+    weights = np.exp(-0.5 * away**2) + 1e-12
     own = (weights @ distances) / weights.sum(axis=1)
     mean = float(distances.mean())
     if mean <= 0:

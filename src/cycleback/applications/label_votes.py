@@ -62,7 +62,8 @@ def vote(
             votes.setdefault(mark, []).append((frames[frame], whole**2 + MIN_WEIGHT, confidence))
     tables = {mark: np.array(rows) for mark, rows in votes.items()}  # (V, 3) each
     middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
-    errors = {mark: _expected_error(table, middles[mark], length) for mark, table in tables.items()}
+    spreads = {mark: weighted_median(np.abs(t[:, 0] - middles[mark]), t[:, 1]) for mark, t in tables.items()}
+    errors = {mark: float(np.hypot(MIN_ERROR * length, spread)) for mark, spread in spreads.items()}
     marked = [marks for _, marks in sources]
     timed = restore_durations(middles, marked, errors=errors)
     inside = {mark: np.clip(frame, 0, length - (mark[0] != "end")) for mark, frame in timed.items()}
@@ -161,11 +162,6 @@ def _spread(durations: Sequence[float], mean: float) -> float:
     """Standard deviation of durations in frames; the prior keeps a few equal ones from looking certain."""
     squares = float(np.square(np.subtract(durations, mean)).sum()) + 2 * (PRIOR_SPREAD * mean) ** 2
     return max(1.0, float(np.sqrt(squares / (len(durations) + 1))))
-
-
-def _expected_error(votes: Floats, frame: float, length: int) -> float:
-    """Expected error of a label in frames: the weighted median distance of its votes (V, 3) from it."""
-    return float(np.hypot(MIN_ERROR * length, weighted_median(np.abs(votes[:, 0] - frame), votes[:, 1])))
 
 
 def _confidence(votes: Floats, frame: int, length: int) -> float:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from cycleback.annotations import Annotation, Event, Moment, Segment
 from cycleback.applications.label_votes import Found, Mark, Method, vote
-from cycleback.data import phases_from_events
 from cycleback.data.labels import nearest_frame
 from cycleback.data.records import NameIndex
 from cycleback.embeddings import EmbeddingSet
@@ -45,11 +44,6 @@ class TransferredLabels:
         """Return the mean confidence of the labels of one video; 1 for labels that were given."""
         known = [label.confidence for label in self.videos[name].labels if label.confidence is not None]
         return float(np.mean(known)) if known else 1.0
-
-    def phases(self, name: str) -> NDArray[np.int64]:
-        """Return the phase (N,) of each frame of one video: the number of its key events up to it."""
-        video = self.videos[name]
-        return phases_from_events([video.frame(event.at) for event in video.events], video.num_frames or 0)
 
     def to_json(self) -> dict[str, Any]:
         """Return all labels, the videos to label next and the videos left out."""

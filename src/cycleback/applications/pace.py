@@ -59,7 +59,9 @@ def smooth_pace(
         smoothing_s: see `smooth_times`; 0 keeps the raw match.
     """
     clock = read_times(embeddings, reference)  # (S,)
-    rate = fps or _mean_rate(clock, embeddings.fps(reference))
+    span = float(clock[-1] - clock[0])
+    mean_rate = (len(clock) - 1) / span if span > 0 else embeddings.fps(reference) or 30.0
+    rate = fps or mean_rate
     seconds = np.arange(int(clock[-1] * rate + 1e-6) + 1) / rate  # (T,)
     matches = match_reference(embeddings, names, reference=reference, method=method)
     sources, positions = [], []
@@ -143,12 +145,6 @@ def read_times(embeddings: EmbeddingSet, name: str) -> Seconds:
             " Embed the videos again."
         )
     return times
-
-
-def _mean_rate(clock: Seconds, known: float | None) -> float:
-    """Mean frames per second of a video with frames at `clock` (N,)."""
-    span = float(clock[-1] - clock[0])
-    return (len(clock) - 1) / span if span > 0 else known or 30.0
 
 
 def _mirror_ends(values: Seconds, reach: int) -> Seconds:

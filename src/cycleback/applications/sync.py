@@ -106,9 +106,11 @@ def write_synced(
     info = probe(paths[0])
     names = [path.stem for path in paths] if captions is None else captions
     tall = height or _cell_height(info, len(paths), layout=layout, columns=columns)
-    sources = [
-        _open_source(path, tall, name) for path, name in zip(paths, names or [""] * len(paths), strict=True)
-    ]
+    sources = []
+    for path, name in zip(paths, names or [""] * len(paths), strict=True):
+        own = probe(path)
+        width = max(2, round(own.width * tall / own.height))
+        sources.append(_Source(path, frame_times(path), (tall, width), name))
     turns = take_turns(*wanted.shape, switch_every=switch_every) if layout == "switch" else None
     canvases = _draw_canvases(
         sources, wanted, turns, layout=layout, columns=columns, blend=blend, words=bool(names)
@@ -274,12 +276,6 @@ def _open_streams(
             stay_open=len(sources) <= MAX_OPEN_FILES,
             chunk_frames=min(32, max(1, CHUNK_BYTES // cell_bytes)),
         )
-
-
-def _open_source(path: Path, height: int, caption: str) -> _Source:
-    info = probe(path)
-    width = max(2, round(info.width * height / info.height))
-    return _Source(path, frame_times(path), (height, width), caption)
 
 
 def _cell_height(info: VideoInfo, count: int, *, layout: str, columns: int | None) -> int:

@@ -24,47 +24,41 @@ UPDATES_PER_NOTE = 5  # the cycle rate beside the bar costs time: compute it eve
 
 @dataclass
 class Task:
-    """One kind of work: how much is done, and when it started and was last printed."""
+    """One kind of work: when and at which item it started, and when it was last printed."""
 
-    description: str
     started: float
+    first: int
     printed: float
-    first: int = 0
     bar: TaskID | None = None
     has_lines: bool = False  # whether lines were printed that a last one must complete
 
 
 @dataclass
 class Display:
-    """Shows the progress of several tasks, as bars or as lines."""
+    """Shows the progress of several tasks, as bars or as lines; nothing before the first one starts."""
 
     console: Console
     now: Callable[[], float] = time.monotonic
     bars: Progress | None = None
-    tasks: list[Task] = field(default_factory=list)
+    tasks: dict[str, Task] = field(default_factory=dict)
 
-    def start(self, description: str, done: int, total: int) -> Task:
-        """Add a task; nothing is shown before the first one starts."""
-        task = Task(description, started=self.now(), printed=self.now(), first=done)
-        if self.bars is not None:
-            self.bars.start()
-            task.bar = self.bars.add_task(description, total=total, note="")
-        self.tasks.append(task)
-        return task
-
-    def move(self, task: Task, done: int, total: int, note: str = "") -> None:
-        """Show that `done` of `total` items of a task are finished."""
+    def move(self, description: str, done: int, total: int, note: str = "") -> None:
+        """Show that `done` of `total` items of a task are finished; its first move adds the task."""
+        if description not in self.tasks:
+            task = self.tasks[description] = Task(self.now(), done, self.now())
+            if self.bars is not None:
+                self.bars.start()
+                task.bar = self.bars.add_task(description, total=total, note="")
+        task = self.tasks[description]
         if self.bars is not None and task.bar is not None:
-            self.bars.update(task.bar, description=task.description, completed=done, total=total, note=note)
+            self.bars.update(task.bar, completed=done, total=total, note=note)
         elif self.now() - task.printed >= LINE_SECONDS or (done >= total and task.has_lines):
             task.printed, task.has_lines = self.now(), done < total
-            self.console.print(self._line(task, done, total, note), highlight=False, soft_wrap=True)
-
-    def _line(self, task: Task, done: int, total: int, note: str) -> str:
-        rate = (done - task.first) / max(self.now() - task.started, 1e-9)
-        left = f", {_duration((total - done) / rate)} left" if rate > 0 else ""
-        speed = f"{rate:.1f}/s" if rate >= 1 or rate == 0 else f"{1 / rate:.1f} s each"
-        return f"{task.description}: {done} of {total}, {speed}{left}" + (f", {note}" if note else "")
+            rate = (done - task.first) / max(self.now() - task.started, 1e-9)
+            left = f", {_duration((total - done) / rate)} left" if rate > 0 else ""
+            speed = f"{rate:.1f}/s" if rate >= 1 or rate == 0 else f"{1 / rate:.1f} s each"
+            line = f"{description}: {done} of {total}, {speed}{left}" + (f", {note}" if note else "")
+            self.console.print(line, highlight=False, soft_wrap=True)
 
 
 def _duration(seconds: float) -> str:
@@ -98,15 +92,8 @@ def progress_bars() -> Iterator[Display]:
 
 
 def counter(display: Display, description: str) -> Counter:
-    """Return a callback (done, total) that moves a task of its own, added at the first call."""
-    tasks: list[Task] = []
-
-    def move(done: int, total: int) -> None:
-        if not tasks:
-            tasks.append(display.start(description, done, total))
-        display.move(tasks[0], done, total)
-
-    return move
+    """Return a callback (done, total) that moves one task."""
+    return lambda done, total: display.move(description, done, total)
 
 
 def training_bar(
@@ -115,12 +102,9 @@ def training_bar(
     """Return a callback for every update, which shows loss, cycle rate and backward matches, all smoothed."""
     from cycleback.alignment.cycles import MAX_BACKWARD_SHARE
 
-    tasks: list[Task] = []
     smooth: dict[str, float] = {}
 
     def move(report: "StepReport") -> None:
-        if not tasks:
-            tasks.append(display.start(description, report.step - 1, num_updates))
         if report.step % UPDATES_PER_NOTE == 0 or not smooth:
             values = {"loss": report.loss, "cycles": report.cycle_rate, "backwards": report.backwards}
             for name, value in values.items():
@@ -128,19 +112,17 @@ def training_bar(
         backwards = smooth["backwards"]
         warning = f", {backwards:.0%} backwards" if backwards > MAX_BACKWARD_SHARE else ""
         note = f"loss {smooth['loss']:.3f}, {smooth['cycles']:.0%} cycle back{warning}"
-        display.move(tasks[0], report.step, num_updates, note)
+        display.move(description, report.step, num_updates, note)
 
     return move
 
 
 def progress_callbacks(display: Display) -> Callbacks:
     """Return callbacks for training, comparing and the demo, each shown as a task of its own."""
-    stages: list[Task] = []
 
     def on_stage(done: int, total: int, name: str) -> None:
-        if not stages:
-            stages.append(display.start("methods", done, total))
-        display.move(stages[0], done, total, f"{done + 1} of {total}: {name}" if done < total else name)
+        note = f"{done + 1} of {total}: {name}" if done < total else name
+        display.move("methods", done, total, note)
 
     return Callbacks(
         on_stage=on_stage,

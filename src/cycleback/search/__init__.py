@@ -7,23 +7,20 @@ for hit in find(corpus, make_query(corpus, "swing.mp4@1.9"), k=8): ...
 
 from cycleback.search.backend import BACKENDS, open_backend
 from cycleback.search.corpus import Corpus
-from cycleback.search.hits import Backend, Filter, Hit, find
-from cycleback.search.index import Changes, SearchIndex, add_videos, is_index, remove_videos
+from cycleback.search.hits import Filter, Hit, find
+from cycleback.search.index import SearchIndex, add_videos, is_index, remove_videos
 from cycleback.search.inputs import index_videos, make_query, open_corpus
-from cycleback.search.outputs import draw_sheet, write_clips, write_sheet
+from cycleback.search.outputs import write_clips, write_sheet
 from cycleback.search.query import Query, make_frame_query, make_image_query, make_vector_query
 
 __all__ = [
     "BACKENDS",
-    "Backend",
-    "Changes",
     "Corpus",
     "Filter",
     "Hit",
     "Query",
     "SearchIndex",
     "add_videos",
-    "draw_sheet",
     "find",
     "index_videos",
     "is_index",

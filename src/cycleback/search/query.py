@@ -71,7 +71,9 @@ def make_frame_query(
     number = corpus.number(video)
     times = corpus.times(number)
     if frame is not None and seconds is None:
-        _check_frame(video, frame, len(times))
+        if not 0 <= frame < len(times):
+            last = len(times) - 1
+            raise DataError(f"{video} has no frame {frame}: it has {len(times)} frames (0 to {last})")
     elif seconds is not None and frame is None:
         frame = _nearest_frame(video, seconds, times)
     else:
@@ -85,11 +87,6 @@ def make_frame_query(
         seconds=float(times[frame]),
         path=None if path is None else Path(path),
     )
-
-
-def _check_frame(video: str, frame: int, count: int) -> None:
-    if not 0 <= frame < count:
-        raise DataError(f"{video} has no frame {frame}: it has {count} frames (0 to {count - 1})")
 
 
 def _nearest_frame(video: str, seconds: float, times: Seconds) -> int:

@@ -2,8 +2,7 @@
 
     draw_similarity   how near each frame of A is to each frame of B, and the path of the alignment
     draw_alignment    the same with the matches of an alignment
-    draw_tsne         t-SNE maps of several encoders, by phase
-    draw_map          one map of videos as trajectories, with frames around it
+    draw_map          a map of videos as trajectories, with frames around it
     draw_progress     how far through the action each video is, against its time; rewards
     draw_oddest       the video that differs most from good takes
     draw_evolution    loss and cycle-consistency rate over training
@@ -11,21 +10,19 @@
 The command is `cycleback plot`.
 """
 
-from cycleback.applications.plots.curves import draw_anomaly, draw_evolution, draw_oddest, draw_progress
+from cycleback.applications.plots.curves import draw_evolution, draw_oddest, draw_progress
 from cycleback.applications.plots.figure import FORMATS, PHASE_COLOURS
-from cycleback.applications.plots.maps import draw_map, draw_tsne
+from cycleback.applications.plots.maps import draw_map
 from cycleback.applications.plots.similarity import draw_alignment, draw_similarity, shared_events
 
 __all__ = [
     "FORMATS",
     "PHASE_COLOURS",
     "draw_alignment",
-    "draw_anomaly",
     "draw_evolution",
     "draw_map",
     "draw_oddest",
     "draw_progress",
     "draw_similarity",
-    "draw_tsne",
     "shared_events",
 ]

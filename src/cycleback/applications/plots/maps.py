@@ -73,35 +73,6 @@ def draw_map(
         return image_bytes(figure, format)
 
 
-def draw_tsne(
-    panels: Mapping[str, Sequence[Embeddings]],
-    phases: Sequence[Phases],
-    *,
-    phase_names: Sequence[str] = (),
-    stride: int = 2,
-    seed: int = 0,
-    format: str = "png",
-) -> bytes:
-    """Draw one t-SNE map per panel: one dot per frame, one line per video, coloured by the true phase.
-
-    Args:
-        panels: title -> embeddings (N, D) of each video.
-        phases: phase (N,) of each frame, one array per video.
-        stride: frames from one dot to the next.
-    """
-    labels = np.concatenate([phase[::stride] for phase in phases])
-    with new_figure(len(panels)) as (figure, axes):
-        for axis, (title, videos) in zip(axes, panels.items(), strict=True):
-            points = project(np.concatenate([video[::stride] for video in videos]), by="tsne", seed=seed)
-            ends = np.cumsum([len(video[::stride]) for video in videos])[:-1]
-            for line in np.split(points, ends):
-                axis.plot(*line.T, color="#00000022", linewidth=0.6, zorder=1)
-            draw_phase_dots(axis, points, labels, phase_names)
-            axis.set(title=title, xticks=[], yticks=[])
-        axes[-1].legend(markerscale=2.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        return image_bytes(figure, format)
-
-
 def project(rows: Embeddings, *, by: str = "tsne", seed: int = 0) -> Points:
     """Project embeddings (P, D) to points (P, 2)."""
     if by not in PROJECTIONS:
