@@ -126,8 +126,9 @@ def write_project(annotations: Sequence[Annotation]) -> str:
         raise DataError(
             f"BORIS cannot have {min(both)!r} as a key event and as a segment: rename one of them"
         )
-    blank = {"key": "", "description": "", "category": "", "modifiers": {}, "excluded": "", "coding map": ""}
-    behaviours = [{"type": kind, "code": name, **blank} for name, kind in (points | states).items()]
+    blank = {"description": "", "category": "", "modifiers": {}, "excluded": "", "coding map": ""}
+    kinds = (points | states).items()
+    behaviours = [{"type": kind, "key": "", "code": name, **blank} for name, kind in kinds]
     return dump_json(
         {
             "time_format": "hh:mm:ss",
@@ -165,8 +166,8 @@ def _observation(video: Annotation) -> dict[str, Any]:
         "visualize_waveform": False,
         "close_behaviors_between_videos": False,
         "media_info": {
-            "length": {} if video.length_s is None else {video.media: video.length_s},
-            "fps": {} if video.fps is None else {video.media: video.fps},
+            "length": {video.media: video.length_s},
+            "fps": {video.media: video.fps},
             "hasVideo": {video.media: True},
             "hasAudio": {video.media: False},
             "offset": {"1": 0.0},

@@ -89,6 +89,12 @@ def parse_json(text: str, place: str) -> Cursor:
         raise DataError(f"{place}, line {error.lineno}: not JSON ({error.msg})") from error
 
 
-def dump_json(value: Any) -> str:
-    """Format a value as the text of a JSON file."""
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+def dump_json(value: Any, *, indent: int | None = 1) -> str:
+    """Format a value as JSON; keys whose value is None are left out."""
+    return json.dumps(_drop_unknown(value), indent=indent, ensure_ascii=False) + "\n" * bool(indent)
+
+
+def _drop_unknown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _drop_unknown(inside) for key, inside in value.items() if inside is not None}
+    return [_drop_unknown(inside) for inside in value] if isinstance(value, list | tuple) else value

@@ -17,7 +17,6 @@ LabelU has one sample per video; its `result` is JSON inside a text, with times 
 A list, and one sample per line (JSONL), are read. The confidence is one of the attributes of a label.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -68,14 +67,7 @@ def _moment(value: Cursor) -> Moment:
 
 def write_json(annotations: Sequence[Annotation]) -> str:
     """Write everything that is known."""
-    videos = [_drop_unknown(asdict(each)) for each in annotations]
-    return dump_json({"format": FORMAT_NAME, "version": 1, "videos": videos})
-
-
-def _drop_unknown(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _drop_unknown(inside) for key, inside in value.items() if inside is not None}
-    return [_drop_unknown(inside) for inside in value] if isinstance(value, list | tuple) else value
+    return dump_json({"format": FORMAT_NAME, "version": 1, "videos": [asdict(each) for each in annotations]})
 
 
 def read_activitynet(text: str, place: str) -> list[Annotation]:
@@ -101,12 +93,11 @@ def write_activitynet(annotations: Sequence[Annotation]) -> str:
     """Write a database with all videos in the subset "validation"."""
     videos = {}
     for video in annotations:
-        items = []
-        for label, start, end in video.spans():
-            score = {} if label.confidence is None else {"score": label.confidence}
-            items.append({"segment": [start, end], "label": label.name, **score})
-        seconds = video.length_s
-        length = {} if seconds is None else {"duration": seconds, "duration_second": seconds}
+        items = [
+            {"segment": [start, end], "label": label.name, "score": label.confidence}
+            for label, start, end in video.spans()
+        ]
+        length = {"duration": video.length_s, "duration_second": video.length_s}
         videos[video.video] = {"subset": "validation", **length, "annotations": items}
     return dump_json({"version": "cycleback", "taxonomy": [], "database": videos})
 
@@ -142,8 +133,7 @@ def write_labelu(annotations: Sequence[Annotation]) -> str:
     samples = []
     for number, video in enumerate(annotations, 1):
         tools = [{"toolName": tool, "result": _tool_items(video, tool)} for tool in TOOLS]
-        length = {} if video.length_s is None else {"duration": video.length_s}
-        result = json.dumps({**length, "annotations": tools}, ensure_ascii=False)
+        result = dump_json({"duration": video.length_s, "annotations": tools}, indent=None)
         place = {"url": video.media, "folder": "", "fileName": video.media}
         samples.append({"id": number, "result": result, **place})
     return dump_json(samples)

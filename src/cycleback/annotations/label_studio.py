@@ -69,7 +69,7 @@ def _task(video: Annotation) -> dict[str, Any]:
         _result("events", each, video.frame(each.at), video.frame(each.at) + 1) for each in video.events
     ] + [_result("phases", each, video.frame(each.start), video.frame(each.end)) for each in video.segments]
     results = [{"id": f"label{number}", **result} for number, result in enumerate(results)]
-    data = {"video": video.media} | ({} if video.fps is None else {"fps": video.fps})
+    data = {"video": video.media, "fps": video.fps}
     scores = [label.confidence for label in video.labels if label.confidence is not None]
     if not scores:
         return {"data": data, "annotations": [{"result": results}]}
@@ -82,5 +82,5 @@ def _task(video: Annotation) -> dict[str, Any]:
 
 def _result(control: str, label: Event | Segment, start: int, end: int) -> dict[str, Any]:
     value = {"ranges": [{"start": start + 1, "end": max(start + 1, end)}], KIND: [label.name]}
-    result = {"from_name": control, "to_name": "video", "type": KIND, "value": value}
-    return result if label.confidence is None else result | {"score": label.confidence}
+    place = {"from_name": control, "to_name": "video", "type": KIND}
+    return {**place, "value": value, "score": label.confidence}

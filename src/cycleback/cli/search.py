@@ -142,7 +142,8 @@ def query(
         _print_hits(hits, notes)
     places = ", ".join(f"{kind} in {place}" for kind, place in (("sheet", sheet), ("clips", clips)) if place)
     print_result(
-        {"query": _describe_query(asked, moment), "hits": _list_hits(hits), "notes": notes, **files},
+        {"query": {"text": moment, **_describe(asked)}, "hits": list(map(_describe, hits)), "notes": notes}
+        | files,
         f"{len(hits)} hits in {where}" + (f": {places}" if places else ""),
         None if files else f"cycleback search query {where} {moment} --sheet hits.png",
         as_json=as_json,
@@ -195,13 +196,10 @@ def info(index: Index, as_json: Json = False) -> None:
     print_result({**facts, "names": list(manifest.videos)}, "\n".join(lines), as_json=as_json)
 
 
-def _describe_query(asked: "Query", text: str) -> dict[str, Any]:
-    path = None if asked.path is None else str(asked.path)
-    return {"text": text, "video": asked.video, "frame": asked.frame, "seconds": asked.seconds, "path": path}
-
-
-def _list_hits(hits: "list[Hit]") -> list[dict[str, Any]]:
-    return [dataclasses.asdict(hit) | {"path": None if hit.path is None else str(hit.path)} for hit in hits]
+def _describe(place: "Query | Hit") -> dict[str, Any]:
+    """Return the facts of a query or hit, without the vector of a query."""
+    facts = {key: value for key, value in vars(place).items() if key not in ("vector", "encoder", "note")}
+    return facts | {"path": None if place.path is None else str(place.path)}
 
 
 def _print_hits(hits: "list[Hit]", notes: list[str]) -> None:

@@ -64,20 +64,26 @@ def sync(
     Example: cycleback sync a.mp4 b.mp4 c.mp4 --run runs/golf -o synced.mp4
     """
     from cycleback.applications import locate_videos, smooth_pace, write_edits, write_synced
+    from cycleback.applications.edits import EDIT_SUFFIXES
     from cycleback.applications.sync import LAYOUTS
+    from cycleback.files import check_output
+    from cycleback.video import probe
+    from cycleback.video.writer import WRITE_SUFFIXES
 
     check_choice("layout", layout, LAYOUTS)
     check_choice("alignment method", method, METHODS)
-    _check_output(edits, output, overwrite=overwrite)
+    suffixes = WRITE_SUFFIXES if edits is None else EDIT_SUFFIXES
+    check_output(edits or output, overwrite=overwrite, suffixes=suffixes)
     _check_options(fps, sound, transfer_sound, is_edits=edits is not None)
     track = _read_sound(sound)
     found = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
     names, files = list(found.names), locate_videos(found, found.names)
     if transfer_sound is not None:
         track = _transfer(transfer_sound, names[0] if embeddings else str(files[0]), run, embeddings)
-    _warn_if_silent(files[0], sound)
-    look: dict[str, Any] = {"layout": layout, "switch_every": switch_every, "columns": columns}
-    look |= {"height": height, "overwrite": overwrite}
+    if sound == "reference" and not probe(files[0]).has_audio:
+        warnings.warn(f"{files[0]} has no sound track: the result is silent", UserWarning, stacklevel=1)
+    style: dict[str, Any] = {"layout": layout, "switch_every": switch_every, "columns": columns}
+    style |= {"height": height, "overwrite": overwrite}
     with one_line_errors(), progress_bars() as bars:
         pace = smooth_pace(
             found,
@@ -88,11 +94,11 @@ def sync(
             smoothing_s=smoothing,
         )
         if edits is not None:
-            written = write_edits(edits, pace, files, sound=track is True, **look)
+            written = write_edits(edits, pace, files, sound=track is True, **style)
         else:
-            look |= {"blend": blend, "captions": [] if no_captions else names, "sound": track}
-            show = counter(bars, "writing")
-            written = [write_synced(output, files, list(pace.positions), fps=pace.fps, progress=show, **look)]
+            style |= {"blend": blend, "captions": [] if no_captions else names, "sound": track}
+            style |= {"fps": pace.fps, "progress": counter(bars, "writing")}
+            written = [write_synced(output, files, list(pace.positions), **style)]
     facts = {"video": str(written[0])} if edits is None else {"edits": [str(path) for path in written]}
     where = ", ".join(map(str, written[:3])) + (f" and {len(written) - 3} more" if len(written) > 3 else "")
     print_result(
@@ -141,13 +147,6 @@ def _transfer(source: str, reference: str, run: str, embeddings: Path | None) ->
     return transfer_sound(pair, pair.names[0], pair.names[-1]).audio
 
 
-def _warn_if_silent(reference: Path, wanted: str | None) -> None:
-    from cycleback.video import probe
-
-    if wanted == "reference" and not probe(reference).has_audio:
-        warnings.warn(f"{reference} has no sound track: the result is silent", UserWarning, stacklevel=2)
-
-
 def _check_options(
     fps: float | None, sound: str | None, transfer_sound: str | None, *, is_edits: bool
 ) -> None:
@@ -158,12 +157,3 @@ def _check_options(
         raise UserError(f"two sounds, {sound} and {transfer_sound}: give --sound or --transfer-sound")
     if is_edits and (transfer_sound is not None or sound not in (None, "reference", "none")):
         raise UserError("edit decisions have the sound of the reference or none: leave out the other sound")
-
-
-def _check_output(edits: Path | None, output: Path, *, overwrite: bool) -> None:
-    from cycleback.applications.edits import EDIT_SUFFIXES
-    from cycleback.files import check_output
-    from cycleback.video.writer import WRITE_SUFFIXES
-
-    suffixes = WRITE_SUFFIXES if edits is None else EDIT_SUFFIXES
-    check_output(edits or output, overwrite=overwrite, suffixes=suffixes)
