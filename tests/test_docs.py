@@ -1,5 +1,7 @@
 """What docs/ shows is what the committed results say."""
 
+import ast
+import importlib
 import importlib.util
 import itertools
 import re
@@ -8,7 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import typer
 
+from cycleback.cli.main import app
 from cycleback.recipe import recipe_names
 from cycleback.recipe.sections import default_settings
 
@@ -99,6 +103,51 @@ def test_tables_are_narrow() -> None:
             if re.match(r"\|[\s:|-]+\|$", line) and columns > MAX_COLUMNS:
                 wide.append(f"{place(page, number)} has {columns} columns")
     assert not wide, "\n" + "\n".join(wide)
+
+
+def written_commands(page: Path) -> list[str]:
+    """Return the `cycleback` commands in code blocks and inline code of a page."""
+    text = page.read_text("utf-8")
+    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text) + re.findall(r"(?m)^    (\S.*)$", text)
+    found = [line for block in blocks for line in block.splitlines()] + re.findall(r"`([^`\n]+)`", text)
+    return [line.removeprefix("$ ") for line in found if line.removeprefix("$ ").startswith("cycleback ")]
+
+
+def unknown_words(command: str) -> list[str]:
+    """Return the sub-commands and options of a written command that do not exist."""
+    here, unknown = typer.main.get_command(app), []
+    for word in re.split(r"\s#\s|[;&|>]", command)[0].split()[1:]:
+        if hasattr(here, "commands") and not word.startswith("-"):
+            if word not in here.commands:
+                return [word]
+            here = here.commands[word]
+        elif re.match(r"--?[a-zA-Z]", word):
+            known = {name for option in here.params for name in option.opts} | {"--help", "-h"}
+            unknown += [] if word.partition("=")[0] in known else [word]
+    return unknown
+
+
+def test_every_command_and_option_exists() -> None:
+    wrong = [
+        f"{page.relative_to(ROOT)}: {' '.join(unknown)} in {command}"
+        for page in (*PAGES, *CARDS)
+        if page.name != "CHANGELOG.md"
+        for command in written_commands(page)
+        if (unknown := unknown_words(command))
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_every_name_that_an_example_imports_exists() -> None:
+    missing = []
+    for page in PAGES:
+        for code in re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text("utf-8")):
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    module = importlib.import_module(node.module)
+                    names = [name.name for name in node.names if not hasattr(module, name.name)]
+                    missing += [f"{page.relative_to(ROOT)}: {node.module}.{name}" for name in names]
+    assert not missing, "\n" + "\n".join(missing)
 
 
 RECIPES = DOCS / "reference" / "recipes.md"
