@@ -12,7 +12,9 @@ def test_vectors_become_a_grid_of_one_place() -> None:
 
 
 def test_given_statistics_standardise() -> None:
-    base = VectorBase(in_features=2, mean=[1.0, -1.0], std=[2.0, 0.5])
+    base = VectorBase(in_features=2)
+    base.mean.copy_(torch.tensor([1.0, -1.0]))
+    base.std.copy_(torch.tensor([2.0, 0.5]))
     assert base(torch.tensor([[3.0, 0.0]])).flatten().tolist() == [1.0, 2.0]
     assert base.state_dict().keys() == {"mean", "std"} and not list(base.parameters())
 
@@ -55,9 +57,6 @@ def test_vectors_of_other_float_types_are_taken() -> None:
     ("options", "message"),
     [
         ({"in_features": 0}, "in_features must be at least 1, got 0"),
-        ({"in_features": 2, "velocity": True, "mean": [0.0, 0.0]}, "mean must have 4 values, got 2"),
-        ({"in_features": 2, "std": [1.0]}, "std must have 2 values, got 1"),
-        ({"in_features": 2, "std": [1.0, 0.0]}, "std must be above 0, got 0"),
     ],
 )
 def test_impossible_settings_are_errors(options: dict[str, object], message: str) -> None:

@@ -36,17 +36,16 @@ BLOCK_ROWS = 512
 EndsOf = Callable[[Floats, Floats], Ends]  # the ends for one level: a (T, D), b (S, D)
 
 
-def dtw_to_many(a: ArrayLike, others: Sequence[ArrayLike], *, workers: int | None = None) -> list[Indices]:
+def dtw_to_many(a: ArrayLike, others: Sequence[ArrayLike]) -> list[Indices]:
     """Return the paths (L, 2) of `a` (T, D) with each of `others` (S, D), by their squared distances.
 
-    The paths equal those of `dtw_path`, in less time. S may differ. `workers` is the number of threads; by
-    default one per processor.
+    The paths equal those of `dtw_path`, in less time. S may differ.
     """
     first, *rest = as_videos([a, *others], min_videos=2)
-    return [path for path, _ in warp_to_many(first, rest, workers=workers)]
+    return [path for path, _ in warp_to_many(first, rest)]
 
 
-def warp_to_many(a: Floats, others: Sequence[Floats], *, workers: int | None = None) -> list[Warp]:
+def warp_to_many(a: Floats, others: Sequence[Floats]) -> list[Warp]:
     """Return path and cost of `a` (T, D) with each of `others` (S, D), with fixed ends."""
     batches: list[list[Floats]] = [[]]
     for other in others:
@@ -55,7 +54,7 @@ def warp_to_many(a: Floats, others: Sequence[Floats], *, workers: int | None = N
         batches[-1].append(other)
     if len(batches) == 1:
         return _warp_batch(a, batches[0])
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return [warp for warps in pool.map(lambda batch: _warp_batch(a, batch), batches) for warp in warps]
 
 

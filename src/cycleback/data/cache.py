@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from cycleback.data.sources import iter_images, record_digest
 from cycleback.errors import DataError, UserError
 from cycleback.progress import Counter, ignore
 from cycleback.video import FrameChunk, iter_frames
+from cycleback.video.scaling import Fit
 
 if TYPE_CHECKING:
     import torch
@@ -43,7 +44,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-Fit = Literal["stretch", "crop"]
 CACHE_VARIABLE = "CYCLEBACK_CACHE"
 FORMAT_VERSION = 1
 MAX_ATTEMPTS = 4  # to open an entry: another process may be replacing the same damaged one
@@ -143,34 +143,31 @@ class FrameCache:
 
         An interrupted fill keeps every finished video, and the next fill continues from there.
 
+        When some videos cannot be used, a `DataError` names them; all others are then in the cache.
+
         Args:
             progress: called with (videos done, videos) after each video, in the calling thread.
             workers: videos decoded at a time (default: half the cores, at least 2). Decoding one video
                 already uses several cores.
-
-        Raises:
-            DataError: some videos cannot be used; all others are in the cache.
         """
         videos = [record for record in records if record.kind != "sequence"]
-        for done, _ in enumerate(self._decode_all(videos, workers), start=1):
+        for done, _ in enumerate(self._decode_all(videos, workers=workers), start=1):
             progress(done, len(videos))
 
-    def iter_filled(
-        self, records: Sequence[VideoRecord], *, workers: int | None = None
-    ) -> Iterator[VideoRecord]:
+    def iter_filled(self, records: Sequence[VideoRecord]) -> Iterator[VideoRecord]:
         """Yield each video as soon as it is in the cache, while the others are being decoded.
 
         After a video that cannot be used no more are yielded. The error is raised when all are decoded, as by
         `fill`.
         """
         has_failed = False
-        for record, is_usable in self._decode_all(records, workers):
+        for record, is_usable in self._decode_all(records):
             has_failed |= not is_usable
             if not has_failed:
                 yield record
 
     def _decode_all(
-        self, videos: Sequence[VideoRecord], workers: int | None
+        self, videos: Sequence[VideoRecord], *, workers: int | None = None
     ) -> Iterator[tuple[VideoRecord, bool]]:
         """Yield each video once it is decoded, and whether it can be used; raise the errors at the end."""
         stop = threading.Event()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from cycleback.data.labels import LABELS_FILE, collect_events, event_order, name_labels, read_labels
+from cycleback.data.labels import LABELS_FILE, collect_events, event_order, read_labels
 from cycleback.data.records import (
     IMAGE_SUFFIXES,
     SEQUENCE_SUFFIX,
@@ -171,7 +171,7 @@ def _read_label_files(root: Path, labels: Path | str | None, index: NameIndex) -
                 below = "" if folder == PurePosixPath(".") else f"{folder}/"
                 for row in read_labels(path):
                     rows.append(replace(row, video=index.match(below + row.video) or row.video))
-    named = name_labels(rows, index)
+    named = tuple(replace(row, video=index.match(row.video) or row.video) for row in rows)
     unknown = sorted({row.video for row in named} - set(index.names))
     if unknown:
         logger.warning("labels: no video %r (%d unknown names); rows ignored", unknown[0], len(unknown))

@@ -7,7 +7,6 @@ Letters: N frames of a video, E key events of a video.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cycleback.annotations.cursor import Cursor
 from cycleback.annotations.text_formats import read_rows
-from cycleback.data.records import Label, NameIndex, Unit, VideoRecord
+from cycleback.data.records import Label, Unit, VideoRecord
 from cycleback.errors import DataError
 from cycleback.files import write_text
 from cycleback.tables import format_csv, read_text
@@ -48,11 +47,6 @@ def write_labels(
         for event, value in sorted(times.items(), key=lambda item: item[1])
     ]
     return write_text(path, format_csv(rows, columns=("video", "event", unit)), overwrite=overwrite)
-
-
-def name_labels(labels: Iterable[Label], index: NameIndex) -> tuple[Label, ...]:
-    """Replace `video` of each label by the name of the record it matches, if any."""
-    return tuple(replace(label, video=index.match(label.video) or label.video) for label in labels)
 
 
 def collect_events(labels: Sequence[Label]) -> tuple[dict[str, float], Unit]:

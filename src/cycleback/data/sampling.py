@@ -31,17 +31,15 @@ def sample_random(
 
 
 def sample_segments(
-    num_frames: int, count: int, *, generator: torch.Generator | None = None, allow_short: bool = False
+    num_frames: int, count: int, *, generator: torch.Generator, allow_short: bool = False
 ) -> Tensor:
-    """Draw one frame (T,) from each of `count` equal pieces; without a generator, the middle one."""
+    """Draw one frame (T,) from each of `count` equal pieces; `allow_short` as in `sample_random`."""
     _check_at_least_1(count=count)
     if num_frames < count:
         return _repeat_frames(num_frames, count, allow_short)
     edges = torch.arange(count + 1) * num_frames // count  # (T + 1,)
-    lengths = edges[1:] - edges[:-1]
-    middle = torch.full((count,), 0.5, dtype=torch.float64)
-    where = middle if generator is None else torch.rand(count, generator=generator, dtype=torch.float64)
-    return edges[:-1] + (where * lengths).long()
+    places = torch.rand(count, generator=generator, dtype=torch.float64)
+    return edges[:-1] + (places * edges.diff()).long()
 
 
 def sample_strided(

@@ -13,15 +13,10 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class LossParts:
-    """A loss and its parts, for the log.
+    """A loss and its parts, for the log."""
 
-    Attributes:
-        total: Scalar to call `backward` on.
-        parts: Scalar of each part by name, before its weight.
-    """
-
-    total: Tensor
-    parts: dict[str, Tensor]
+    total: Tensor  # scalar to call `backward` on
+    parts: dict[str, Tensor]  # scalar of each part by name, before its weight
 
 
 class Loss(nn.Module):

@@ -28,14 +28,9 @@ NO_DILATION, NO_OUTPUT_PADDING = (1, 1), (0, 0)
 
 
 def fold_batch_norm(weight: Tensor, bias: Tensor | None, norm: nn.Module) -> tuple[Tensor, Tensor]:
-    """Fold BatchNorm with its running statistics into the convolution before it.
+    """Fold BatchNorm with its running statistics into the `weight` (O, ...) and `bias` (O,) before it.
 
-    Gradients reach the weights of both.
-
-    Args:
-        weight: (O, ...).
-        bias: (O,), or None.
-        norm: a BatchNorm layer, or nn.Identity where there is none.
+    Gradients reach the weights of both. `norm` is nn.Identity where there is no BatchNorm.
     """
     if isinstance(norm, nn.Identity):
         return weight, weight.new_zeros(len(weight)) if bias is None else bias
@@ -60,14 +55,8 @@ def conv_relu(
 ) -> Tensor:
     """Apply a convolution, add `other` and apply ReLU: (N, I, H, W) to (N, O, h, w). Supports gradients.
 
-    Args:
-        input: (N, I, H, W); on a GPU all tensors have the same dtype.
-        weight: (O, I / groups, k, k).
-        bias: (O,).
-        stride: vertical and horizontal.
-        padding: zeros on both sides, vertical and horizontal.
-        groups: channel groups of the convolution.
-        other: (N, O, h, w), added before ReLU.
+    `weight` is (O, I / groups, k, k), `bias` (O,), `other` (N, O, h, w). Stride and padding (zeros on both
+    sides) are vertical and horizontal. On a GPU all tensors have the same dtype.
     """
     output: Tensor = _ConvRelu.apply(input, weight, bias, other, tuple(stride), tuple(padding), groups)  # type: ignore[no-untyped-call]
     return output
@@ -124,9 +113,7 @@ class _ConvRelu(torch.autograd.Function):
 def relu_backward(gradient: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradient before ReLU (N, O, H, W) and its sum (O,), which is the gradient of the bias.
 
-    Args:
-        gradient: of the output.
-        output: (N, O, H, W), of ReLU.
+    `output` (N, O, H, W) is that of ReLU, and `gradient` its gradient.
     """
     has_one_type = gradient.shape == output.shape and gradient.dtype == output.dtype
     kernels = _kernels() if has_one_type and _fits_kernels(gradient) and _fits_kernels(output) else None

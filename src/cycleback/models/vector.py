@@ -3,7 +3,7 @@
 Shapes: N frames of a video, S size of a vector as given, V size with velocities (2 S, or S without).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -19,39 +19,25 @@ class VectorBase(Base):
     Args:
         in_features: size of a frame (S).
         velocity: append the difference to the previous frame (see `prepare`).
-        mean: of each of the V components, velocities last; 0 unless given here or set by `fit`.
-        std: of each component; 1 unless given here or set by `fit`.
+
+    Attributes:
+        mean: (V,), of each component, velocities last; 0 until `fit` sets it.
+        std: (V,), of each component; 1 until `fit` sets it.
     """
 
     input_kind = "vectors"
     mean: Tensor
     std: Tensor
 
-    def __init__(
-        self,
-        *,
-        in_features: int,
-        velocity: bool = False,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
-    ) -> None:
+    def __init__(self, *, in_features: int, velocity: bool = False) -> None:
         super().__init__()
         if in_features < 1:
             raise ValueError(f"in_features must be at least 1, got {in_features}")
         self.in_features, self.velocity = in_features, velocity
         self.in_channels = self.channels = 2 * in_features if velocity else in_features
         self.stride = 1
-        self.register_buffer("mean", self._statistic("mean", mean, default=0.0))
-        self.register_buffer("std", self._statistic("std", std, default=1.0))
-        if (self.std <= 0).any():
-            raise ValueError(f"std must be above 0, got {self.std.min().item():g}")
-
-    def _statistic(self, name: str, values: Sequence[float] | None, *, default: float) -> Tensor:
-        if values is None:
-            return torch.full((self.in_channels,), default)
-        if len(values) != self.in_channels:
-            raise ValueError(f"{name} must have {self.in_channels} values, got {len(values)}")
-        return torch.tensor(values, dtype=torch.float32)
+        self.register_buffer("mean", torch.zeros(self.in_channels))
+        self.register_buffer("std", torch.ones(self.in_channels))
 
     def prepare(self, video: Tensor) -> Tensor:
         """Append to each frame of a video (N, S) its difference to the previous one, if `velocity`: (N, V).

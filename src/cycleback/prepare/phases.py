@@ -100,14 +100,12 @@ def events_from_labels(labels: ArrayLike, events: Sequence[str]) -> dict[str, in
     """Convert labels that count phases 0..E to key events: event i, from 1, is the first frame ≥ i.
 
     `phases_from_events`, which counts the events at or before each frame, gives back exactly these labels. An
-    event whose phase is never reached is left out; a skipped phase puts two events on one frame.
+    event whose phase is never reached is left out; a skipped phase puts two events on one frame. A label that
+    decreases is a `DataError`: one frame per event cannot express it.
 
     Args:
-        labels: (N,) phase of each frame, integers that never decrease.
+        labels: (N,) phase of each frame.
         events: (E,) names of the key events in order of time.
-
-    Raises:
-        DataError: a label is not in 0..E or decreases, which one frame per event cannot express.
     """
     phases = _as_integers(labels)
     outside = np.flatnonzero((phases < 0) | (phases > len(events)))

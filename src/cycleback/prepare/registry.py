@@ -25,23 +25,14 @@ PREPARERS: dict[str, Callable[..., list[str]]] = {
 
 @dataclass(frozen=True)
 class PrepareReport:
-    """The result of `prepare`.
+    """The result of `prepare`."""
 
-    Attributes:
-        name: the data set, such as "pouring".
-        directory: the folder written, for `cycleback.data.read_dataset`.
-        videos: action → split → number of videos; the action is "" if there is only one.
-        labelled: number of videos with at least one key event.
-        missing: videos of the paper, or files that the source lists, that do not exist.
-        warnings: one line per kind of warning.
-    """
-
-    name: str
-    directory: Path
-    videos: Mapping[str, Mapping[str, int]]
-    labelled: int
-    missing: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    name: str  # the data set, such as "pouring"
+    directory: Path  # the folder written, for `cycleback.data.read_dataset`
+    videos: Mapping[str, Mapping[str, int]]  # action → split → number; the action is "" if there is only one
+    labelled: int  # videos with at least one key event
+    missing: tuple[str, ...] = ()  # videos of the paper, or files that the source lists, that do not exist
+    warnings: tuple[str, ...] = ()  # one line per kind of warning
 
     @property
     def total(self) -> int:
@@ -70,11 +61,6 @@ def prepare(
         overwrite: replace a folder that was prepared before.
         progress: called with (done, total).
         options: keywords of that data set's function, such as {"labels": "penn_labels", "link": False}.
-
-    Raises:
-        DataError: the data set is unknown, or the source is not as expected.
-        ConfigError: an option is unknown or has a wrong value.
-        OutputExistsError: the destination is not empty.
     """
     source, destination = Path(source), Path(destination)
     if name not in PREPARERS:

@@ -38,13 +38,8 @@ Value = int | memoryview
 def iter_records(path: Path, *, check_data: bool = True) -> Iterator[bytes]:
     """Yield the data of each record, with one record in memory at a time.
 
-    Args:
-        path: the file.
-        check_data: verify the checksum of the data (about 0.05 s per 10 MB). The checksum of the length is
-            always verified, because nothing can be read without it.
-
-    Raises:
-        DataError: the file cannot be opened, is cut off, or a checksum is wrong.
+    `check_data` verifies the checksum of the data (about 0.05 s per 10 MB). The checksum of the length is
+    always verified, because nothing can be read without it.
     """
     for stream, length in _iter_lengths(path):
         start, data, footer = stream.tell(), stream.read(length), stream.read(FOOTER.size)
@@ -158,11 +153,7 @@ class SequenceExample:
 
 
 def parse_sequence_example(data: bytes) -> SequenceExample:
-    """Parse one serialised SequenceExample; lists of floats, which Pouring does not use, are skipped.
-
-    Raises:
-        MalformedMessageError: `data` is something else; the message says at which byte of which part.
-    """
+    """Parse one serialised SequenceExample; lists of floats, which Pouring does not use, are skipped."""
     example = SequenceExample({}, {})
     for number, value in _iter_fields(memoryview(data)):
         for key, item in _iter_map(value) if number in (1, 2) else ():

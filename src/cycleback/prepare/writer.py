@@ -53,13 +53,9 @@ class DatasetWriter:
         self._warnings.setdefault(kind, []).append(case)
 
     def add(self, name: str, *, split: str, events: Mapping[str, int], person: str = "") -> Path:
-        """Register a video and return its path without suffix, in a folder that exists.
+        """Register a video, and return its path without suffix in a folder that exists.
 
-        Args:
-            name: "clip", or "action/clip".
-            split: "train", "val" or another name.
-            events: key event → 0-based frame; {} for a video without labels.
-            person: the person acting, if known.
+        `name` is "clip" or "action/clip"; `events` maps each key event to its 0-based frame.
         """
         parts = PurePosixPath(name).parts
         if name != "/".join(parts) or any(part.startswith(".") or "\\" in part for part in parts):

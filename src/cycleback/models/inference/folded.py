@@ -43,9 +43,7 @@ class FoldedConv(nn.Module):
 def freeze_copy(base: Base, replace: Callable[[ConvNorm, bool], nn.Module]) -> Base:
     """Copy a base without gradients, in evaluation mode, with every `ConvNorm` replaced.
 
-    Args:
-        base: stays as it is.
-        replace: called with each layer, and whether it is one of the base's `float32_parts`.
+    `replace` is called with each layer, and whether it is one of the base's `float32_parts`.
     """
     network = copy.deepcopy(base).requires_grad_(False).eval()
     for name, module in list(network.named_modules()):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from cycleback.models.base import Base
 from cycleback.models.conv_embedder import MAX_STACKED_FRAMES, ConvEmbedder, TemporalConv, stack_kernel
-from cycleback.models.embedder import ContextEmbedder
+from cycleback.models.embedder import Embedder
 from cycleback.models.inference.folded import FoldedConv, freeze_copy
 from cycleback.models.layers import ConvNorm
 from cycleback.models.ops import block_reach, conv_relu, fold_batch_norm, to_block_kernel, to_pixel_blocks
@@ -70,13 +70,8 @@ class GpuConv(FoldedConv):
 class PixelBlockConv(nn.Module):
     """A first layer of stride 2, with normalisation and ReLU, as a stride-1 convolution over pixel blocks.
 
-    Frames are normalised, cast, padded and rearranged in one step (see `to_pixel_blocks`).
-
-    Args:
-        source: the layer.
-        scale: (3,), factor on the colours of frames in [0, 255].
-        shift: (3,), added to them.
-        dtype: of the arithmetic.
+    Frames are normalised, cast, padded and rearranged in one step (see `to_pixel_blocks`). `scale` (3,) is
+    the factor on the colours of frames in [0, 255], and `shift` (3,) is added to them.
     """
 
     def __init__(self, source: ConvNorm, *, scale: Tensor, shift: Tensor, dtype: torch.dtype) -> None:
@@ -141,7 +136,7 @@ class GpuBase(nn.Module):
         return images
 
 
-class GpuEmbedder(ContextEmbedder):
+class GpuEmbedder(Embedder):
     """A frozen copy of a `ConvEmbedder` for whole videos: BatchNorm folded, few and large products."""
 
     takes_half = True
@@ -184,25 +179,19 @@ class GpuEmbedder(ContextEmbedder):
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
-        clips = features.flatten(0, 1)  # (M, C, F, h, w)
-        indices = torch.arange(clips.shape[0] * clips.shape[1], device=features.device)
-        terms = self.frame_terms(clips.flatten(0, 1))
-        embeddings = self.embed_terms(terms, indices.reshape(clips.shape[:2]).T)
-        return torch.unflatten(embeddings, 0, features.shape[:2])
+        products = self._convolve_frames(features.flatten(0, 2))  # (M * C, 3 O, h, w)
+        context = [products[place :: self.context_frames] for place in range(self.context_frames)]
+        sums = self._empty_sums(len(context[0]), like=products)
+        self._add_up(sums[: len(context[0])], context)
+        return torch.unflatten(self._embed_sums(sums)[: len(context[0])], 0, features.shape[:2])
 
-    def frame_terms(self, features: Tensor) -> tuple[Tensor, ...]:
+    def _convolve_frames(self, features: Tensor) -> Tensor:
         """Convolve each frame (N, F, h, w) with the temporal slices of the first kernel: (N, 3 O, h, w)."""
         maps = features.to(self._dtype).contiguous(memory_format=torch.channels_last)
         maps = F.pad(maps, (0, 0, 0, 0, 0, 0, 0, round_up(len(maps)) - len(maps)))
         if self._reduce is not None:
             maps = conv_relu(maps, *self._reduce)
-        return (F.conv2d(maps, self._taps, self._bias, padding=1)[: len(features)],)
-
-    def embed_terms(self, terms: tuple[Tensor, ...], indices: Tensor) -> Tensor:
-        """Embed clips of frames `indices` (C, M): (M, D)."""
-        sums = self._empty_sums(indices.shape[1], like=terms[0])
-        self._add_up(sums[: indices.shape[1]], [terms[0][frames] for frames in indices])
-        return self._embed_sums(sums)[: indices.shape[1]]
+        return F.conv2d(maps, self._taps, self._bias, padding=1)[: len(features)]
 
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
         """Map features (n, F, h, w) of consecutive frames, in chunks, to embeddings (n, D).
@@ -213,7 +202,7 @@ class GpuEmbedder(ContextEmbedder):
         history, start = None, 0
         for features in chunks:
             with torch.no_grad():
-                (products,) = self.frame_terms(features)
+                products = self._convolve_frames(features)
                 history = products[:0] if history is None else history
                 count = len(products)
                 sums = self._empty_sums(count, like=products)
