@@ -39,7 +39,8 @@ def cycle_back(a: ArrayLike, b: ArrayLike) -> Indices:
     Frame i is cycle-consistent if it lands on i. Of equally near frames the first is taken.
     """
     distances = pairwise_squared(*as_pair(a, b))  # (T, S)
-    return distances.argmin(axis=0)[distances.argmin(axis=1)]
+    landing: Indices = distances.argmin(axis=0)[distances.argmin(axis=1)]
+    return landing
 
 
 def cycle_consistency_rate(

@@ -25,27 +25,16 @@ COLUMNS = {"crop": 0, "flip": 3, "brightness": 4, "contrast": 5, "hue": 6, "satu
 
 @dataclass(frozen=True)
 class AugmentSettings:
-    """Ranges to draw from for each clip; the defaults are the paper's.
+    """Ranges to draw from for each clip; the defaults are the paper's. A range (1, 1) is off, and so is 0."""
 
-    Attributes:
-        enabled: False leaves frames unchanged.
-        flip: probability of a horizontal flip. Set 0 if the side matters (text, a machine).
-        brightness: largest value added to or subtracted from all pixels, which are in [0, 1].
-        contrast: range of the factor about the mean of each frame and channel; (1, 1) is off.
-        hue: largest hue shift, as a fraction of the colour circle; 0 is off, 0.2 is common.
-        saturation: range of the saturation factor; (1, 1) is off, (0.5, 1.5) is common.
-        crop: range of the side of a random crop, as a fraction of the frame; (1, 1) is off.
-        noise: standard deviation of Gaussian noise, one pattern per clip; 0 is off.
-    """
-
-    enabled: bool = True
-    flip: float = 0.5
-    brightness: float = 32 / 255
-    contrast: tuple[float, float] = (0.5, 1.5)
-    hue: float = 0.0
-    saturation: tuple[float, float] = (1.0, 1.0)
-    crop: tuple[float, float] = (1.0, 1.0)
-    noise: float = 0.0
+    enabled: bool = True  # False leaves frames unchanged
+    flip: float = 0.5  # probability of a horizontal flip; set 0 if the side matters (text, a machine)
+    brightness: float = 32 / 255  # largest value added to or subtracted from all pixels, which are in [0, 1]
+    contrast: tuple[float, float] = (0.5, 1.5)  # range of the factor about the mean of each frame and channel
+    hue: float = 0.0  # largest shift, as a fraction of the colour circle; 0.2 is common
+    saturation: tuple[float, float] = (1.0, 1.0)  # range of the factor; (0.5, 1.5) is common
+    crop: tuple[float, float] = (1.0, 1.0)  # range of the side of a random crop, as a fraction of the frame
+    noise: float = 0.0  # standard deviation of Gaussian noise, one pattern per clip
 
     def __post_init__(self) -> None:
         for name, high in (("flip", 1.0), ("brightness", 1.0), ("hue", 0.5), ("noise", 1.0)):
@@ -238,14 +227,10 @@ def _check(frames: Tensor, augmentation: Augmentation) -> None:
 
 
 def augment_on_gpu(frames: Tensor, augmentation: Augmentation) -> Tensor | None:
-    """Apply `augment` with a kernel that reads each pixel once; None if that is not possible here.
+    """Apply `augment` with a kernel that reads each pixel once; None if that is not possible.
 
-    Args:
-        frames: uint8 (B, ..., H, W, 3) on a GPU.
-        augmentation: from `draw_augmentation(B)`, without noise.
-
-    Returns:
-        Frames (B, ..., 3, H, W) in [0, 1], channels last in memory, as convolutions on a GPU want them.
+    Takes frames uint8 (B, ..., H, W, 3) on a GPU and an augmentation without noise. Returns frames
+    (B, ..., 3, H, W) in [0, 1], channels last in memory, as convolutions on a GPU want them.
     """
     can = frames.is_cuda and frames.is_contiguous() and frames.numel() < 2**31 and augmentation.noise is None
     kernels = _build_kernels() if can else None

@@ -127,12 +127,11 @@ def _wait(
 
 def _check_kinds(encoder: Encoder, records: Sequence[VideoRecord]) -> None:
     """Refuse videos for an encoder of vectors, and sequences of vectors for an encoder of images."""
-    wants_vectors = encoder.input_kind == "vectors"
+    kinds = ("sequences (.npz)", "videos")
+    expected, other = kinds if encoder.input_kind == "vectors" else kinds[::-1]
     for record in records:
-        if (record.kind == "sequence") != wants_vectors:
-            kinds = {True: "sequences (.npz)", False: "videos"}
-            expected, got = kinds[wants_vectors], kinds[not wants_vectors]
-            raise DataError(f"{record.name}: this encoder was made for {expected}, not for {got}")
+        if (record.kind == "sequence") != (encoder.input_kind == "vectors"):
+            raise DataError(f"{record.name}: this encoder was made for {expected}, not for {other}")
 
 
 def _iter_maps(

@@ -211,8 +211,8 @@ class EmbeddingSet:
         """The set with the same videos, times and labels, but other embeddings."""
         for name, entry in self._index.entries.items():
             if name not in arrays or len(np.asarray(arrays[name])) != entry.length:
-                found = len(np.asarray(arrays[name])) if name in arrays else "no"
-                raise EmbeddingError(f"{name}: {found} embeddings for {entry.length} frames")
+                count = len(np.asarray(arrays[name])) if name in arrays else "no"
+                raise EmbeddingError(f"{name}: {count} embeddings for {entry.length} frames")
         blocks = _check_arrays({name: arrays[name] for name in self})
         times = _join([self.times(name) for name in self])
         index = replace(self._index.compact(), encoder=encoder, can_count_frames=False)
@@ -280,18 +280,17 @@ def _join(blocks: Iterable[NDArray[Number]]) -> NDArray[Number]:
 def check_same_encoder(encoders: Mapping[str, str | None]) -> None:
     """Refuse to compare embeddings of different encoders.
 
-    Args:
-        encoders: a description of each set -> fingerprint of its encoder; None is trusted.
+    `encoders` maps a description of each set to the fingerprint of its encoder; None is trusted.
     """
     known = {what: encoder for what, encoder in encoders.items() if encoder is not None}
     if len(set(known.values())) > 1:
-        made = ", ".join(f"{what} by {encoder}" for what, encoder in known.items())
-        raise EmbeddingError(f"different encoders cannot be compared: {made}. Embed all with the same run.")
+        listed = ", ".join(f"{what} by {encoder}" for what, encoder in known.items())
+        raise EmbeddingError(f"different encoders cannot be compared: {listed}. Embed all with the same run.")
 
 
 def check_one_action(*sets: EmbeddingSet) -> None:
     """Refuse videos of different actions; a video whose action is unknown is accepted."""
-    videos = {found.action(name): name for found in sets for name in found if found.action(name)}
+    videos = {each.action(name): name for each in sets for name in each if each.action(name)}
     if len(videos) > 1:
         (first, one), (second, other), *_ = videos.items()
         raise DataError(f"{one} shows {first!r} and {other} shows {second!r}: pass videos of the same action")

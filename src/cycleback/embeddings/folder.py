@@ -71,7 +71,7 @@ class SetIndex:
         return cls(by_name, names, _events_by_action(entries, names), encoder, can_count_frames)
 
     def subset(self, names: Sequence[str]) -> Self:
-        """The index of the videos `names`, in that order."""
+        """Return the index of the videos `names`, in that order."""
         if len(set(names)) < len(names):
             twice = next(name for name in names if list(names).count(name) > 1)
             raise ValueError(f"a subset takes each video once, got {twice!r} twice")
@@ -86,7 +86,7 @@ class SetIndex:
         return self.entries[name]
 
     def compact(self) -> Self:
-        """The index with the rows of the videos one after another, as they are saved."""
+        """Return the index with the rows of the videos one after another, as they are saved."""
         start, entries = 0, {}
         for name, entry in self.entries.items():
             entries[name] = replace(entry, start=start)
@@ -94,7 +94,7 @@ class SetIndex:
         return replace(self, entries=entries)
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `index.json`."""
+        """Return the content of `index.json`."""
         head = {"format": FORMAT, "version": VERSION, "encoder": self.encoder}
         head["can_count_frames"] = self.can_count_frames
         labels = {"event_names": self.event_names, "action_events": dict(self.action_events)}
@@ -192,9 +192,11 @@ def _read_array(path: Path, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
         reason = "it is missing" if isinstance(error, FileNotFoundError) else f"it is damaged: {error}"
         raise EmbeddingError(f"cannot read {path} ({reason}). Embed the videos again.") from error
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != ndim:
-        found = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else "an archive"
+        shape = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else "an archive"
         expected = f"{np.dtype(dtype)} with {ndim} dimension{'s' * (ndim > 1)}"
-        raise EmbeddingError(f"cannot use {path}: expected {expected}, got {found}. Embed the videos again.")
+        raise EmbeddingError(
+            f"cannot use {path}: expected {expected}, got {shape}. Embed the videos again."
+        )
     return array
 
 

@@ -4,11 +4,10 @@ Modules from bottom to top: `ops` (operations on feature maps), `layers`, the ba
 `checkpoint`, `registry`. `inference` holds frozen, faster copies for whole videos.
 """
 
-from cycleback.models.base import Base, InputKind, Preprocessing
+from cycleback.models.base import Base, Preprocessing
 from cycleback.models.checkpoint import (
     base_fingerprint,
     fingerprint,
-    load_blueprint,
     load_settings,
     load_weights,
     save_encoder,
@@ -16,8 +15,8 @@ from cycleback.models.checkpoint import (
 from cycleback.models.conv_embedder import ConvEmbedder, TemporalConv
 from cycleback.models.efficientnet_lite0 import EfficientNetLite0
 from cycleback.models.embedder import ContextEmbedder, Embedder
-from cycleback.models.encoder import Encoder, TrainBase, freeze
-from cycleback.models.inference import FastBase, FastEncoder, Precision, default_precision, fast_inference
+from cycleback.models.encoder import Encoder, freeze
+from cycleback.models.inference import FastEncoder, Precision, default_precision, fast_inference
 from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 from cycleback.models.registry import BASES, EMBEDDERS, build_base, build_embedder, rebuild_base
 from cycleback.models.resnet50 import ResNet50
@@ -35,10 +34,8 @@ __all__ = [
     "EfficientNetLite0",
     "Embedder",
     "Encoder",
-    "FastBase",
     "FastEncoder",
     "GRUEmbedder",
-    "InputKind",
     "MLPEmbedder",
     "PooledEmbedder",
     "Precision",
@@ -47,7 +44,6 @@ __all__ = [
     "SmallBase",
     "TemporalConv",
     "TimmBase",
-    "TrainBase",
     "TransformersBase",
     "VGGMBase",
     "VectorBase",
@@ -58,7 +54,6 @@ __all__ = [
     "fast_inference",
     "fingerprint",
     "freeze",
-    "load_blueprint",
     "load_settings",
     "load_weights",
     "rebuild_base",

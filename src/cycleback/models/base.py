@@ -21,16 +21,11 @@ Colour = tuple[float, float, float]
 class Base(nn.Module, ABC):
     """A base network. It normalises the pixels itself, so preprocessing cannot disagree with the weights."""
 
-    input_kind: InputKind = "images"
-    """What a frame is: "images" (3, H, W), or "vectors" (V,)."""
-    in_channels: int = 3
-    """Size of a frame's first axis: colours of an image, size of a vector."""
-    channels: int
-    """Feature channels of the output (F)."""
-    stride: int
-    """Pixels of the image per step of the feature map."""
-    float32_parts: tuple[str, ...] = ()
-    """Names of the layers that lose too much accuracy in bfloat16 (see `fast_inference`)."""
+    input_kind: InputKind = "images"  # what a frame is: "images" (3, H, W), or "vectors" (V,)
+    in_channels: int = 3  # size of a frame's first axis: colours of an image, size of a vector
+    channels: int  # feature channels of the output (F)
+    stride: int  # pixels of the image per step of the feature map
+    float32_parts: tuple[str, ...] = ()  # layers that lose too much accuracy in bfloat16, by name
 
     @abstractmethod
     def normalize(self, images: Tensor) -> Tensor:

@@ -33,7 +33,11 @@ STAGES = (  # kernel, stride, expansion, channels, blocks
     (5, 2, 6, 192, 4),
     (3, 1, 6, 320, 1),
 )
-NUM_BLOCKS = sum(blocks for *_, blocks in STAGES)
+BLOCKS = [  # kernel, stride, expansion, channels; only the first block of a stage has its stride
+    (kernel, stride if number == 0 else 1, expansion, channels)
+    for kernel, stride, expansion, channels, blocks in STAGES
+    for number in range(blocks)
+]
 
 STEM_NAMES = {"_conv_stem": "stem.conv", "_bn0": "stem.norm"}  # names in the published file -> ours
 BLOCK_NAMES = {
@@ -91,23 +95,17 @@ class EfficientNetLite0(Base):
 
     def __init__(self, *, block: int = 10, pretrained: bool = True) -> None:
         super().__init__()
-        if not 0 <= block < NUM_BLOCKS:
-            raise ValueError(f"block must be 0 to {NUM_BLOCKS - 1}, got {block}")
+        if not 0 <= block < len(BLOCKS):
+            raise ValueError(f"block must be 0 to {len(BLOCKS) - 1}, got {block}")
         self.stem = _conv(3, STEM_CHANNELS, 3, stride=2)
         self.blocks = nn.Sequential()
         self.channels, self.stride = STEM_CHANNELS, 2
-        for kernel, stride, expansion, channels, blocks in STAGES:
-            for step in (stride, *[1] * (blocks - 1)):
-                if len(self.blocks) <= block:
-                    self._append(channels, kernel=kernel, stride=step, expansion=expansion)
+        for kernel, stride, expansion, channels in BLOCKS[: block + 1]:
+            sizes = {"kernel": kernel, "stride": stride, "expansion": expansion}
+            self.blocks.append(InvertedBottleneck(self.channels, channels, **sizes))
+            self.channels, self.stride = channels, self.stride * stride
         if pretrained:
             load_published_weights(self, find_weights())
-
-    def _append(self, channels: int, *, kernel: int, stride: int, expansion: int) -> None:
-        self.blocks.append(
-            InvertedBottleneck(self.channels, channels, kernel=kernel, stride=stride, expansion=expansion)
-        )
-        self.channels, self.stride = channels, self.stride * stride
 
     @classmethod
     def rebuild(cls, blueprint: Mapping[str, Any], **options: Any) -> Self:

@@ -15,22 +15,14 @@ from torch import Tensor, nn
 class Embedder(nn.Module, ABC):
     """Features to embeddings, for sampled clips (`forward`) and for whole videos (`embed_stream`)."""
 
-    in_channels: int
-    """Feature channels it expects (F)."""
-    embedding_size: int
-    """Size of an embedding (D)."""
-    context_frames: int = 1
-    """Frames per embedding (C), the frame itself included."""
-    context_stride: int = 1
-    """Frames of the video between two context frames."""
-    standardize: bool = False
-    """Whether the embeddings of a whole video are scaled to mean 0 and standard deviation 1."""
-    takes_half: bool = False
-    """Whether it may get features in 16 bits; all others get float32."""
-    can_count_frames: bool = False
-    """Whether it can know how long the video has run. Cycles can then close without looking at the frames."""
-    trait_names: tuple[str, ...] = ()
-    """Attributes besides the weights that change the embeddings."""
+    in_channels: int  # feature channels it expects (F)
+    embedding_size: int  # size of an embedding (D)
+    context_frames: int = 1  # frames per embedding (C), the frame itself included
+    context_stride: int = 1  # frames of the video between two context frames
+    standardize: bool = False  # whether each whole video is scaled to mean 0 and standard deviation 1
+    takes_half: bool = False  # whether it may get features in 16 bits; all others get float32
+    can_count_frames: bool = False  # whether it can know how long the video has run, and close cycles by that
+    trait_names: tuple[str, ...] = ()  # attributes besides the weights that change the embeddings
 
     @property
     def traits(self) -> dict[str, object]:

@@ -28,6 +28,10 @@ class Encoder(nn.Module):
     Attributes:
         frame_size: (height, width) of the frames it expects.
         fit: how a video is resized: "stretch", or "crop" the centre and keep the proportions.
+        input_kind: "images" or "vectors".
+        context_frames: frames per embedding (C), the frame itself included.
+        context_stride: frames of the video between two context frames.
+        embedding_size: size of an embedding (D).
     """
 
     def __init__(
@@ -46,28 +50,11 @@ class Encoder(nn.Module):
                 f"the base gives {base.channels} channels, the embedder takes {embedder.in_channels}"
             )
         self.base, self.embedder = base, embedder
+        self.input_kind: InputKind = base.input_kind
+        self.context_frames, self.context_stride = embedder.context_frames, embedder.context_stride
+        self.embedding_size = embedder.embedding_size
         self.train_base: TrainBase = "all"
         self.statistics: Statistics = "batch"
-
-    @property
-    def context_frames(self) -> int:
-        """Frames per embedding (C), the frame itself included."""
-        return self.embedder.context_frames
-
-    @property
-    def context_stride(self) -> int:
-        """Frames of the video between two context frames."""
-        return self.embedder.context_stride
-
-    @property
-    def embedding_size(self) -> int:
-        """Size of an embedding (D)."""
-        return self.embedder.embedding_size
-
-    @property
-    def input_kind(self) -> InputKind:
-        """What a frame is: "images" or "vectors"."""
-        return self.base.input_kind
 
     @property
     def device(self) -> torch.device:

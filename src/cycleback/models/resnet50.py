@@ -127,27 +127,22 @@ class ResNet50(Base):
         path: Path | None = None
         if weights:
             path, strides = find_weights(weights, strides=strides)
-        self.layer, self.strides = layer, strides or "v1"
+        self.strides: Strides = strides or "v1"
         convention = CONVENTIONS[self.strides]
-        self.preprocessing = convention.preprocessing
-        self.preprocess = Normalize(self.preprocessing)
+        self.preprocess = Normalize(convention.preprocessing)
         self.network = nn.Sequential()
         self.network.add_module("conv1", _conv(3, 64, 7, stride=2, convention=convention))
         self.network.add_module("maxpool", MaxPool())
         self.channels, self.stride = 64, 4
         for number, (channels, blocks, stride) in enumerate(STAGES[:last_stage], start=1):
             kept = last_block + 1 if number == last_stage else blocks
-            stage = self._stage(channels, kept, stride=stride, convention=convention)
+            stage = nn.Sequential()
+            for step in (stride, *[1] * (kept - 1)):
+                stage.append(Bottleneck(self.channels, channels, stride=step, convention=convention))
+                self.channels, self.stride = EXPANSION * channels, self.stride * step
             self.network.add_module(f"layer{number}", stage)
         if path is not None:
             load_published_weights(self, path)
-
-    def _stage(self, channels: int, blocks: int, *, stride: int, convention: Convention) -> nn.Sequential:
-        stage = nn.Sequential()
-        for step in (stride, *[1] * (blocks - 1)):
-            stage.append(Bottleneck(self.channels, channels, stride=step, convention=convention))
-            self.channels, self.stride = EXPANSION * channels, self.stride * step
-        return stage
 
     @property
     def traits(self) -> dict[str, object]:

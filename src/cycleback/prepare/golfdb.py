@@ -59,7 +59,11 @@ def prepare_golfdb(
     for done, swing in enumerate(swings, start=1):
         path = videos / f"{swing.name}.mp4"
         if path.is_file():
-            _check_events(swing, path)
+            num_frames = probe(path).num_frames
+            for event, frame in swing.events.items():
+                if not 0 <= frame < num_frames:
+                    where = f"{event} is at frame {frame}, but {path.name} ends at frame {num_frames - 1}"
+                    raise DataError(f"{swing.source}: {where}.")
             target = writer.add(swing.name, split=swing.split, events=swing.events, person=swing.person)
             place_file(path, target.with_name(f"{target.name}.mp4"), link=link)
         else:
@@ -122,14 +126,3 @@ def _read_matlab_swings(path: Path, fold: int) -> Iterator[_Swing]:
         events = {event: int(frame - frames[0]) for event, frame in zip(EVENTS, frames[1:-1], strict=True)}
         split += "_slow" * bool(row[SLOW])
         yield _Swing(str(int(row[ID])), split, events, str(row[PLAYER]), f"{path}, row {number}")
-
-
-def _check_events(swing: _Swing, path: Path) -> None:
-    """Refuse an event outside the video."""
-    num_frames = probe(path).num_frames
-    for event, frame in swing.events.items():
-        if not 0 <= frame < num_frames:
-            last = num_frames - 1
-            raise DataError(
-                f"{swing.source}: {event} is at frame {frame}, but {path.name} ends at frame {last}."
-            )

@@ -74,7 +74,10 @@ def prepare_penn_poses(
         )
         if annotation.action in actions:
             rows = slice(end - annotation.num_frames, end)
-            xy, visible, boxes = _slice_pose(arrays, rows, mirror and arrays["view"][index] == "right")
+            xy, boxes = (arrays[name][rows].astype(np.float64) for name in ("xy", "bbox"))
+            visible = arrays["visibility"][rows].astype(bool)
+            if mirror and arrays["view"][index] == "right":
+                xy, visible, boxes = mirror_poses(xy, visible, boxes)
             if visible.any():
                 events = find_penn_events(annotation, annotation.num_frames, files, writer)
                 target = writer.add(annotation.name, split=annotation.split, events=events)
@@ -106,15 +109,6 @@ def read_poses(source: Path) -> dict[str, NDArray[Any]]:
         if arrays[name].shape != shape:
             raise DataError(f"{path}: {name} is {arrays[name].shape}, expected {shape} by num_frames.")
     return arrays
-
-
-def _slice_pose(
-    arrays: dict[str, NDArray[Any]], rows: slice, is_mirrored: bool
-) -> tuple[Array, NDArray[np.bool_], Array]:
-    """Return the joints (N, J, 2), their visibility (N, J), and boxes (N, 4) of one video."""
-    xy, boxes = arrays["xy"][rows].astype(np.float64), arrays["bbox"][rows].astype(np.float64)
-    visible = arrays["visibility"][rows].astype(bool)
-    return mirror_poses(xy, visible, boxes) if is_mirrored else (xy, visible, boxes)
 
 
 def pose_features(
@@ -181,5 +175,4 @@ def mirror_poses(
     xy: Array, visible: NDArray[np.bool_], boxes: Array
 ) -> tuple[Array, NDArray[np.bool_], Array]:
     """Mirror the poses: negate x and swap left and right joints."""
-    turned = xy[:, TWINS] * (-1, 1)
-    return turned, visible[:, TWINS], boxes[:, [2, 1, 0, 3]] * (-1, 1, -1, 1)
+    return xy[:, TWINS] * (-1, 1), visible[:, TWINS], boxes[:, [2, 1, 0, 3]] * (-1, 1, -1, 1)
