@@ -143,7 +143,7 @@ def split_table(
         if not known_columns(found, rows):
             continue
         table = markdown_table(found, rows, corner=corner, titles=titles)
-        fold = f"<details>\n<summary>{summary}</summary>\n\n{table}\n\n</details>"
+        fold = f'<details markdown="1">\n<summary>{summary}</summary>\n\n{table}\n\n</details>'
         tables.append(fold if summary else table)
     return "\n\n".join(tables)
 
