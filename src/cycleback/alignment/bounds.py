@@ -9,7 +9,7 @@ partner, and a frame left out pays the skip cost,
     price = sum over path of w c(i, j)  +  skip_cost x (frames of a and of b before and after the path)
 
 where a step in both videos has w = 2, one frame of each, and a step in one video has w = 1. The weights then
-add up to the number of frames whatever the path, and extending the path pays off exactly where c < skip_cost.
+add up to the number of frames on every path, and extending the path pays off exactly where c < skip_cost.
 
 By default the skip cost lies between the distance of a good match and that of any two frames,
 

@@ -102,6 +102,6 @@ def warp_frames(a: Floats, b: Floats, *, ends: Ends, band: Band) -> Warp:
 
 
 def halve(video: Floats) -> Floats:
-    """Return means of two frames each, (N, D) to (N / 2, D) rounded up; an odd last frame stays as it is."""
+    """Return means of two frames each, (N, D) to (N / 2, D) rounded up; an odd last frame is kept."""
     pairs = video[: len(video) // 2 * 2].reshape(-1, 2, video.shape[1]).mean(axis=1)
     return np.concatenate([pairs, video[len(pairs) * 2 :]])

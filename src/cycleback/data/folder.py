@@ -59,9 +59,9 @@ def read_dataset(
         DataError: the folder is missing or empty, two videos have the same name, or a file cannot be parsed.
     """
     root = Path(directory)
-    found = _find_videos(root)
-    has_split_folders = _check_split_folders(root, found)
-    records = tuple(_add_action(record, has_split_folders) for record in found)
+    videos = _find_videos(root)
+    has_split_folders = _check_split_folders(root, videos)
+    records = tuple(_add_action(record, has_split_folders) for record in videos)
     index = NameIndex(record.name for record in records)
     rows = _read_label_files(root, labels, index)
     records = _add_people(_add_events(records, rows), index, root / PEOPLE_FILE)
@@ -82,18 +82,18 @@ def _find_videos(root: Path) -> list[VideoRecord]:
     if not root.is_dir():
         hint = "is a file; pass the folder that contains it" if root.exists() else "does not exist"
         raise DataError(f"no data set at {root}: it {hint}.")
-    found = sorted(_walk(root, root, set()), key=lambda video: natural_key(video.name))
-    if not found:
+    videos = sorted(_walk(root, root, set()), key=lambda video: natural_key(video.name))
+    if not videos:
         raise DataError(_explain_empty(root))
     paths: dict[str, Path] = {}
-    for video in found:
+    for video in videos:
         if video.name in paths:
             first, second = (path.relative_to(root).as_posix() for path in (paths[video.name], video.path))
             raise DataError(
                 f"{root}: {first} and {second} have the same name, {video.name!r}. Rename or remove one."
             )
         paths[video.name] = video.path
-    return found
+    return videos
 
 
 def _walk(root: Path, folder: Path, seen: set[Path]) -> Iterator[VideoRecord]:
@@ -137,12 +137,12 @@ def _explain_empty(root: Path) -> str:
     )
 
 
-def _check_split_folders(root: Path, found: list[VideoRecord]) -> bool:
+def _check_split_folders(root: Path, videos: list[VideoRecord]) -> bool:
     """Tell whether the top folders are a split; a video outside them would be in no split and is an error."""
-    tops = {video.name: PurePosixPath(video.name).parts[0].lower() for video in found if "/" in video.name}
+    tops = {video.name: PurePosixPath(video.name).parts[0].lower() for video in videos if "/" in video.name}
     if "train" not in tops.values():
         return False
-    for video in found:
+    for video in videos:
         if tops.get(video.name) not in SPLIT_FOLDERS:
             where = video.path.relative_to(root).as_posix()
             raise DataError(f"{root}: {where} is outside the split folders. Move it into train or val.")

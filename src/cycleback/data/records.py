@@ -1,4 +1,4 @@
-"""A data set: its videos, what is known about each, and how people write their names."""
+"""A data set: its videos with their labels, and how people write the names of videos."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

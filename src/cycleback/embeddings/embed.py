@@ -93,8 +93,8 @@ def standardize(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
 @torch.inference_mode()
 def _embed_stream(embedder: Embedder, maps: Iterator[Tensor], device: torch.device) -> Tensor:
     """Embed one video: (N, D) on its device, which may still be computing them."""
-    moved = (chunk.to(device, non_blocking=True) for chunk in maps)
-    chunks = embedder.embed_stream(chunk if embedder.takes_half else chunk.float() for chunk in moved)
+    on_device = (chunk.to(device, non_blocking=True) for chunk in maps)
+    chunks = embedder.embed_stream(chunk if embedder.takes_half else chunk.float() for chunk in on_device)
     return torch.cat([chunk.float() for chunk in chunks])
 
 
@@ -183,7 +183,7 @@ def _iter_chunks(
 ) -> Iterator[tuple[VideoRecord, Tensor]]:
     """Yield feature maps (n, F, h, w) by video. Without a `base`, the batches are feature maps already."""
     for array, shares in batches:
-        moved = array.to(device, non_blocking=True)
-        maps = moved if base is None else base(moved.movedim(-1, 1))
+        on_device = array.to(device, non_blocking=True)
+        maps = on_device if base is None else base(on_device.movedim(-1, 1))
         parts = torch.split(maps, [share.frames for share in shares])
         yield from zip((share.record for share in shares), parts, strict=True)

@@ -68,7 +68,7 @@ class EmbeddingSet:
                 assumes 30 frames per second and `fps` is None.
             encoder: fingerprint of the encoder that made the embeddings.
             can_count_frames: whether its embedder is recurrent, and so may solve the task by counting.
-            event_names: all key events, in order; default: those that occur.
+            event_names: all key events, in order; by default the events of the videos.
         """
         rates = dict.fromkeys(arrays, fps) if isinstance(fps, int | float) else fps
         facts = {"times": times, "events": events, "action": actions, "path": paths, "fps": rates}

@@ -1,6 +1,6 @@
 """An embedding set as a folder: `embeddings.npy`, `times.npy`, `index.json` and, with labels, `phases.npy`.
 
-The index says which rows belong to which video, and what is known of each video.
+The index holds the rows, action, file, frame rate and key events of each video.
 
 Shapes: N frames of a whole video, D embedding size.
 """
@@ -26,7 +26,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class VideoEntry:
-    """The rows of one video in the arrays, and what is known of it."""
+    """The rows of one video in the arrays, and its description."""
 
     name: str
     start: int
@@ -102,7 +102,7 @@ class SetIndex:
 
     @classmethod
     def from_json(cls, content: Any) -> Self:
-        """Read the content of `index.json`; a ValueError says what is wrong with it."""
+        """Read the content of `index.json`; a ValueError names the problem."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError("it is not the index of an embedding set")
         if content.get("version") != VERSION:
@@ -194,9 +194,7 @@ def _read_array(path: Path, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != ndim:
         shape = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else "an archive"
         expected = f"{np.dtype(dtype)} with {ndim} dimension{'s' * (ndim > 1)}"
-        raise EmbeddingError(
-            f"cannot use {path}: expected {expected}, got {shape}. Embed the videos again."
-        )
+        raise EmbeddingError(f"cannot use {path}: expected {expected}, got {shape}. Embed the videos again.")
     return array
 
 

@@ -19,7 +19,7 @@ UNLABELLED = -1
 
 
 def check_phases(phases: Tensor | None, embeddings: Tensor, *, num_phases: int) -> Tensor:
-    """Return `phases` (B, T) as int64; refuse those that `num_phases` classes cannot learn."""
+    """Return `phases` (B, T) as int64; refuse phases outside the `num_phases` classes."""
     if phases is None:
         raise ValueError("supervised learning needs labels: give phases= (B, T), got None")
     check_per_frame("phases", phases, embeddings)

@@ -221,8 +221,8 @@ class ConvEmbedder(ContextEmbedder):
         if self.pooling == "avg":
             return maps.mean(dim=(0, 3, 4))
         if tuple(maps.shape[-2:]) != self.feature_map_size:
-            expected, found = self.feature_map_size, tuple(maps.shape[-2:])
-            raise ValueError(f"the embedder flattens feature maps of size {expected}, got {found}")
+            expected, size = self.feature_map_size, tuple(maps.shape[-2:])
+            raise ValueError(f"the embedder flattens feature maps of size {expected}, got {size}")
         return maps.transpose(0, 1).flatten(1)
 
 

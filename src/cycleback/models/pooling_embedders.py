@@ -112,7 +112,7 @@ class GRUEmbedder(Embedder):
     """3x3 convolutions with BatchNorm and ReLU per frame, global max-pool, GRU over time, linear embedding.
 
     This is the recurrent embedder of the authors' program. It can count frames, and counting alone satisfies
-    cycle-consistency whatever the frames show: compare it with the baseline that knows only the time.
+    cycle-consistency for any frames: compare it with the baseline that knows only the time.
     In training the GRU runs over the sampled frames, in a whole video over all frames.
 
     Args:

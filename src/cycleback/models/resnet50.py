@@ -196,10 +196,10 @@ def load_published_weights(network: ResNet50, path: Path) -> None:
         if not name.endswith("num_batches_tracked")
     }  # some files lack these counts, and no output depends on them
     wanted = {torchvision_name(name): tensor for name, tensor in own.items()}
-    found = read_tensors(path, wanted)
-    require_shapes(path, found, wanted, what="a ResNet-50 with torchvision's names")
+    tensors = read_tensors(path, wanted)
+    require_shapes(path, tensors, wanted)
     for name, tensor in own.items():
-        tensor.copy_(found[torchvision_name(name)])
+        tensor.copy_(tensors[torchvision_name(name)])
 
 
 def find_weights(weights: str | Path, *, strides: Strides | None = None) -> tuple[Path, Strides]:
@@ -277,17 +277,16 @@ def read_tensors(path: Path, names: Collection[str]) -> Tensors:
         raise CheckpointError(f"{path} cannot be read ({reason}). Copy it again.") from error
 
 
-def require_shapes(
-    path: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, what: str
-) -> None:
+def require_shapes(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
     """Refuse a file that lacks a `wanted` tensor, or holds it in another shape."""
-    if missing := [name for name in wanted if name not in found]:
+    refusal = f"{path} is not a ResNet-50 with torchvision's names"
+    if missing := [name for name in wanted if name not in tensors]:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise CheckpointError(f"{path} is not {what}: it has no {', '.join(missing[:3])}{more}.")
+        raise CheckpointError(f"{refusal}: it has no {', '.join(missing[:3])}{more}.")
     for name, tensor in wanted.items():
-        if found[name].shape != tensor.shape:
-            shapes = f"{tuple(found[name].shape)}, expected {tuple(tensor.shape)}"
-            raise CheckpointError(f"{path} is not {what}: {name} is {shapes}.")
+        if tensors[name].shape != tensor.shape:
+            shapes = f"{tuple(tensors[name].shape)}, expected {tuple(tensor.shape)}"
+            raise CheckpointError(f"{refusal}: {name} is {shapes}.")
 
 
 def _read_npz(path: Path, names: Collection[str]) -> Tensors:

@@ -112,8 +112,8 @@ def _require_trained(model: str, source: Pretrained, network: nn.Module) -> None
     prefix = "" if network is source.network else "vision_model."
     used = {prefix + name for name, _ in network.named_parameters()}
     if untrained := sorted(source.missing & used):
-        found = f"{untrained[0]} and {len(untrained) - 1} more" if len(untrained) > 1 else untrained[0]
-        raise CheckpointError(f"the base {model!r} has no weights for {found}. Download it again.")
+        names = f"{untrained[0]} and {len(untrained) - 1} more" if len(untrained) > 1 else untrained[0]
+        raise CheckpointError(f"the base {model!r} has no weights for {names}. Download it again.")
 
 
 def load_pretrained(model: str) -> Pretrained:

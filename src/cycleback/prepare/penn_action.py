@@ -42,7 +42,7 @@ def prepare_penn_action(
     labels: Path | str | None = None,
     link: bool = True,
 ) -> list[str]:
-    """Write each video as a folder of its images under its action, and return what is missing.
+    """Write each video as a folder of its images under its action, and list the missing videos.
 
     The official training set becomes the split "train", the official test set "val". The images play at the
     default 30 frames per second; the data set does not state its rate.
@@ -94,10 +94,9 @@ def read_annotation(path: Path) -> PennAnnotation:
         fields = loadmat(path, squeeze_me=True, variable_names=("action", "nframes", "train"))
         action, num_frames, train = str(fields["action"]), int(fields["nframes"]), int(fields["train"])
     except KeyError as error:
-        found = ", ".join(name for name, *_ in whosmat(path)) or "nothing"
-        raise DataError(
-            f"{path}: not an annotation of Penn Action: no {error} in it, only {found}."
-        ) from error
+        names = ", ".join(name for name, *_ in whosmat(path)) or "nothing"
+        message = f"{path}: not an annotation of Penn Action: no {error} in it, only {names}."
+        raise DataError(message) from error
     except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise DataError(f"cannot read {path} as a MATLAB 5 file: {error}. Download it again.") from error
     return PennAnnotation(path.stem, action, num_frames, split_name(train))

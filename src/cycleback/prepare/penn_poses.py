@@ -47,12 +47,11 @@ def prepare_penn_poses(
     mirror: bool = False,
     fps: float = 30.0,
 ) -> list[str]:
-    """Write each video as an .npz with `features` (N, 26) float32 and `fps`, and return what is missing.
+    """Write each video as an .npz with `features` (N, 26) float32 and `fps`, and list the missing videos.
 
     Args:
         source: the archive, or the folder that contains it.
-        actions: actions to write; by default the paper's thirteen of fifteen.
-        labels: folder of frame labels, split/action/0001.npy; without it the sequences have no key events.
+        actions, labels: see `prepare_penn_action`.
         center: "hips" or "box", see `pose_features`.
         scale: "box" or "torso", see `pose_features`.
         mirror: mirror videos seen from the right, so that all are seen from the left.

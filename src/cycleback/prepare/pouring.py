@@ -37,7 +37,7 @@ class _Shard:
 def prepare_pouring(
     source: Path, writer: DatasetWriter, *, progress: Counter, check_data: bool = True
 ) -> list[str]:
-    """Write each clip as a folder of its original JPEG images, and return what is missing.
+    """Write each clip as a folder of its original JPEG images, and list missing files and clips.
 
     Frames are named by their index (000000.jpg) and play at the default 30 frames per second, the paper's
     rate for Pouring. The four key events are the frames at which the phase label rises.
@@ -94,9 +94,9 @@ def _write_clip(example: SequenceExample, split: str, writer: DatasetWriter) -> 
         image for step in example.feature_lists.get("video", []) for image in step if isinstance(image, bytes)
     ]
     if len(names) != 1 or len(images) < 2 or not all(isinstance(label, int) for label in labels):
-        found = ", ".join(sorted({*example.context, *example.feature_lists})) or "nothing"
+        fields = ", ".join(sorted({*example.context, *example.feature_lists})) or "nothing"
         raise MalformedMessageError(
-            f"expected name, 2 or more JPEG strings in video, numbers in frame_labels, found {found}"
+            f"expected name, 2 or more JPEG strings in video, numbers in frame_labels, found {fields}"
         )
     name = _free_name(names[0].decode(errors="replace"), writer)
     phases = None if steps is None else np.array(labels, dtype=np.int64)
