@@ -188,11 +188,11 @@ def test_the_peak_is_among_the_frames_shown(found: AnomalyScores) -> None:
 
 
 def test_the_span_is_shaded_and_the_frames_are_drawn(found: AnomalyScores) -> None:
-    shown = choose_frames(found)
+    frames = choose_frames(found)
     green, yellow = np.zeros((8, 8, 3), np.uint8), np.zeros((8, 8, 3), np.uint8)
     green[..., 1], yellow[..., :2] = 255, 255
     picture = pixels(
-        draw_anomaly(found, np.arange(60) / 10, shown=shown, take=[green] * 5, normal=[yellow] * 5, title="a")
+        draw_anomaly(found, np.arange(60) / 10, frames=frames, take=[green] * 5, normal=[yellow] * 5)
     )
     for colour in ([0, 255, 0], [255, 255, 0]):
         assert (picture == colour).all(axis=-1).sum() > 5000

@@ -126,10 +126,10 @@ class View:
     expected: Floats
     spread: float
 
-    def score(self, found: Comparison) -> Floats:
+    def score(self, comparison: Comparison) -> Floats:
         """Return the scores (N,) of a comparison, before smoothing."""
-        expected = np.interp(found.progress, _moment_centres(), self.expected)
-        return (found.distances / expected - 1) / self.spread
+        expected = np.interp(comparison.progress, _moment_centres(), self.expected)
+        return (comparison.distances / expected - 1) / self.spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +157,13 @@ class AnomalyModel:
         if len(embeddings) != len(self.views):
             raise ValueError(f"need embeddings for {len(self.views)} views, got {len(embeddings)}")
         takes = [np.asarray(array, dtype=np.float32) for array in embeddings]
-        found = [_compare(take, view.takes) for take, view in zip(takes, self.views, strict=True)]
-        each = [view.score(comparison) for view, comparison in zip(self.views, found, strict=True)]
+        comparisons = [_compare(take, view.takes) for take, view in zip(takes, self.views, strict=True)]
+        scores = [view.score(each) for view, each in zip(self.views, comparisons, strict=True)]
         return AnomalyScores.calibrate(
-            _combine_views(each),
+            _combine_views(scores),
             self.own_scores,
-            progress=found[0].progress,
-            matches=found[0].matches,
+            progress=comparisons[0].progress,
+            matches=comparisons[0].matches,
             false_alarms=false_alarms,
         )
 
@@ -244,8 +244,8 @@ def fit_anomaly_model(*views: EmbeddingSet) -> AnomalyModel:
     names = _check_takes(views)
     own: list[list[Floats]] = []
     fitted: list[View] = []
-    for found in views:
-        takes = tuple(np.array(found[name]) for name in names)
+    for embeddings in views:
+        takes = tuple(np.array(embeddings[name]) for name in names)
         left_out = [_compare(take, takes[:k] + takes[k + 1 :]) for k, take in enumerate(takes)]
         view = _fit_view(takes, left_out)
         fitted.append(view)
@@ -260,8 +260,8 @@ def find_spans(curve: Floats, threshold: float) -> list[Span]:
         return []
     breaks = np.flatnonzero(np.diff(frames) > MAX_GAP + 1)
     firsts, lasts = frames[np.r_[0, breaks + 1]], frames[np.r_[breaks, len(frames) - 1]]
-    found = zip(firsts.tolist(), lasts.tolist(), strict=True)
-    return [(first, last) for first, last in found if last - first + 1 >= MIN_SPAN]
+    spans = zip(firsts.tolist(), lasts.tolist(), strict=True)
+    return [(first, last) for first, last in spans if last - first + 1 >= MIN_SPAN]
 
 
 def flag_frames(spans: Sequence[Span], num_frames: int) -> Flags:
@@ -316,8 +316,8 @@ def _check_takes(views: Sequence[EmbeddingSet]) -> tuple[str, ...]:
 
 def _fit_view(takes: tuple[NDArray[np.float32], ...], left_out: Sequence[Comparison]) -> View:
     """Estimate the expected distance at each moment, a weighted mean over nearby frames, and the spread."""
-    distances = np.concatenate([found.distances for found in left_out])
-    progress = np.concatenate([found.progress for found in left_out])
+    distances = np.concatenate([comparison.distances for comparison in left_out])
+    progress = np.concatenate([comparison.progress for comparison in left_out])
     reach = 1.5 / MOMENTS
     away = (progress - _moment_centres()[:, None]) / reach  # (MOMENTS, sum N)
     weights = np.exp(-0.5 * away**2) + 1e-12

@@ -84,14 +84,14 @@ def transfer_labels(
             videos[name] = _annotate(embeddings, name, vote(embeddings[name], voters, method=method))
         else:
             left_out.append(name)
-    found = [name for name in videos if name not in marks]
-    if not found and left_out:
+    labelled = [name for name in videos if name not in marks]
+    if not labelled and left_out:
         others = ", ".join(left_out[:3])
         raise DataError(f"nothing to label: the labelled videos show another action than {others}")
-    if not found:
+    if not labelled:
         raise DataError("nothing to label: every video has labels already. Add videos without labels.")
     result = TransferredLabels(videos, (), tuple(left_out))
-    return TransferredLabels(videos, tuple(sorted(found, key=result.confidence)), tuple(left_out))
+    return TransferredLabels(videos, tuple(sorted(labelled, key=result.confidence)), tuple(left_out))
 
 
 def match_labels(
@@ -129,11 +129,11 @@ def label_transfer_error(
         labelled: names of the videos whose events the transfer may use.
         method: "dtw" or "nearest".
     """
-    found = transfer_labels(embeddings, {name: embeddings.events(name) for name in labelled}, method=method)
+    result = transfer_labels(embeddings, {name: embeddings.events(name) for name in labelled}, method=method)
     errors = []
-    for name in found.label_next:
+    for name in result.label_next:
         times, truth = embeddings.times(name), embeddings.events(name)
-        for event in found.videos[name].events:
+        for event in result.videos[name].events:
             if event.name in truth and event.at.frame is not None:
                 errors.append(1000 * abs(times[event.at.frame] - times[truth[event.name]]))
     return np.array(errors, dtype=np.float64)
@@ -145,9 +145,9 @@ def _match_video(annotation: Annotation, index: NameIndex) -> str:
     tails = ["/".join(parts[start:]) for start in range(len(parts))]
     prefix, _, upload = annotation.video.partition("-")  # Label Studio prepends eight hexadecimal digits
     for name in [*tails, annotation.video, *([upload] if len(prefix) == 8 else [])]:
-        found = index.match(name)
-        if found is not None:
-            return found
+        match = index.match(name)
+        if match is not None:
+            return match
     advice = index.suggest(annotation.video, otherwise="Check the spelling.")
     raise DataError(
         f"the labels name a video {annotation.video!r}, which is not among the {len(index.names)}. {advice}"
@@ -179,36 +179,36 @@ def _collect_marks(
     """Collect the moments to carry over, in order of time; videos without any are left out."""
     marks: dict[str, dict[Mark, int]] = {}
     for name in dict.fromkeys([*labels, *segments]):
-        found: dict[Mark, int] = {("event", event, 0): frame for event, frame in labels.get(name, {}).items()}
+        own: dict[Mark, int] = {("event", event, 0): frame for event, frame in labels.get(name, {}).items()}
         for what, start, end in segments.get(name, ()):
             if end < start:
                 raise DataError(
                     f"{name}: {what!r} starts at frame {start} and ends before it, at frame {end}"
                 )
-            count = sum(kind == "start" and other == what for kind, other, _ in found)
-            found |= {("start", what, count): start, ("end", what, count): end}
-        for (kind, what, _), frame in found.items():
+            count = sum(kind == "start" and other == what for kind, other, _ in own)
+            own |= {("start", what, count): start, ("end", what, count): end}
+        for (kind, what, _), frame in own.items():
             last = len(embeddings[name]) - (kind != "end")
             if not 0 <= frame <= last:
                 raise DataError(
                     f"{name}: {what!r} is labelled at frame {frame}, but the video goes from 0 to {last}"
                 )
-        if found:
-            marks[name] = dict(sorted(found.items(), key=lambda item: item[1]))
+        if own:
+            marks[name] = dict(sorted(own.items(), key=lambda item: item[1]))
     return marks
 
 
-def _annotate(embeddings: EmbeddingSet, name: str, found: Found) -> Annotation:
+def _annotate(embeddings: EmbeddingSet, name: str, places: Found) -> Annotation:
     """Build the annotation of one video, with frames and seconds."""
     times, fps = embeddings.times(name), embeddings.fps(name)
     clock = np.append(times, times[-1] + (1 / fps if fps else 0.0))  # the end of the last frame
-    moment = {mark: Moment(round(float(clock[frame]), 6), frame) for mark, (frame, _) in found.items()}
-    sure = {mark: None if value is None else round(value, 4) for mark, (_, value) in found.items()}
+    moment = {mark: Moment(round(float(clock[frame]), 6), frame) for mark, (frame, _) in places.items()}
+    sure = {mark: None if value is None else round(value, 4) for mark, (_, value) in places.items()}
     path = embeddings.path(name)
-    spans = [(what, count) for kind, what, count in found if kind == "start"]
+    spans = [(what, count) for kind, what, count in places if kind == "start"]
     return Annotation(
         name,
-        tuple(Event(mark[1], moment[mark], sure[mark]) for mark in found if mark[0] == "event"),
+        tuple(Event(mark[1], moment[mark], sure[mark]) for mark in places if mark[0] == "event"),
         tuple(
             Segment(what, moment["start", what, n], moment["end", what, n], sure["start", what, n])
             for what, n in spans

@@ -129,13 +129,13 @@ def progress_signal(
         method: "dtw" never runs backwards and always reaches the end; "nearest" matches each frame alone, so
             steps back and unfinished actions show.
     """
-    found = align(embeddings, reference, method=method)
+    alignment = align(embeddings, reference, method=method)
     num_frames = len(np.asarray(reference))
     clock = np.arange(num_frames) if times is None else np.asarray(times, dtype=np.float64)
     if num_frames < 2 or clock[-1] <= clock[0]:
         raise EmbeddingError(f"the reference needs at least 2 frames to show an action, got {num_frames}")
     share = (clock - clock[0]) / (clock[-1] - clock[0])
-    return ProgressSignal(share[found.indices], found.confidence, found.indices)
+    return ProgressSignal(share[alignment.indices], alignment.confidence, alignment.indices)
 
 
 def fit_goal(good: EmbeddingSet) -> Goal:

@@ -94,10 +94,10 @@ def check_sound_pair(source: Path, target: Path) -> None:
 def match_times(pair: Pair) -> tuple[TimeMap, NDArray[np.float64]]:
     """Find the second of the source for each second of the target, and the confidence (T,) of its frames."""
     rows = add_motion(pair.target, pair.target_times)
-    found = align(rows, add_motion(pair.source, pair.source_times))
-    assert found.path is not None  # dtw has one
-    clock = fit_time_map(found.path, target_times=pair.target_times, source_times=pair.source_times)
-    return clock, found.confidence
+    alignment = align(rows, add_motion(pair.source, pair.source_times))
+    assert alignment.path is not None  # dtw has one
+    clock = fit_time_map(alignment.path, target_times=pair.target_times, source_times=pair.source_times)
+    return clock, alignment.confidence
 
 
 def fit_time_map(path: NDArray[np.int64], *, target_times: Seconds, source_times: Seconds) -> TimeMap:

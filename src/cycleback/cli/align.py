@@ -57,7 +57,7 @@ def align(
 
     check_choice("alignment method", method, METHODS)
     check_table_and_picture(output, picture, overwrite=overwrite, formats=FORMATS)
-    found, names = _embed(videos, run=run, embeddings=embeddings)
+    embedding_set, names = _embed(videos, run=run, embeddings=embeddings)
     if output is None and not as_json:
         stems = [Path(name).stem for name in names]
         default = f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv"
@@ -65,7 +65,7 @@ def align(
     with one_line_errors():
         if len(names) == 2:
             result, summary = _align_pair(
-                found, names, method=method, band=band, picture=picture, overwrite=overwrite
+                embedding_set, names, method=method, band=band, picture=picture, overwrite=overwrite
             )
         elif method != "dtw" or band is not None or picture is not None:
             raise UserError(
@@ -73,7 +73,7 @@ def align(
                 "leave these out, or align two videos"
             )
         else:
-            result, summary = _align_many(found, names)
+            result, summary = _align_many(embedding_set, names)
     if output is not None:
         write_table(output, result["frames"], overwrite=overwrite)
     with_run = "" if run == PRETRAINED else f" --run {run}"
@@ -92,18 +92,18 @@ def _embed(
     is_folder = embeddings is None and len(videos) == 1 and Path(videos[0]).is_dir()
     if not is_folder:
         check_pair("align", len(videos))
-    found = embed_inputs(videos, run=run, embeddings=embeddings)
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
     if is_folder:
-        names: Sequence[str] = found.names
+        names: Sequence[str] = embedding_set.names
     else:
         names = videos if embeddings is not None else name_files([Path(video) for video in videos])
     check_pair("align", len(names))
-    check_one_action(found)
-    return found, names
+    check_one_action(embedding_set)
+    return embedding_set, names
 
 
 def _align_pair(
-    found: "EmbeddingSet",
+    embedding_set: "EmbeddingSet",
     names: Sequence[str],
     *,
     method: str,
@@ -118,24 +118,25 @@ def _align_pair(
     from cycleback.files import write_bytes
 
     a, b = names
-    alignment = align_arrays(found[a], found[b], method=method.replace("-", "_"), band=band)  # type: ignore[arg-type]
+    pair = embedding_set[a], embedding_set[b]
+    alignment = align_arrays(*pair, method=method.replace("-", "_"), band=band)  # type: ignore[arg-type]
     if picture is not None:
         format = picture.suffix.lower().removeprefix(".")
-        content = draw_alignment(found[a], found[b], alignment, names=(a, b), format=format)
+        content = draw_alignment(*pair, alignment, names=(a, b), format=format)
         write_bytes(picture, content, overwrite=overwrite)
-    rows = tabulate_alignment(alignment, times_a=found.times(a), times_b=found.times(b))
+    rows = tabulate_alignment(alignment, times_a=embedding_set.times(a), times_b=embedding_set.times(b))
     mean = float(alignment.confidence.mean())
     matched, sure = (sum(row[key] for row in rows) for key in ("matched", "sure"))
     summary = f"{matched} of {len(rows)} frames matched, {sure} of them surely, mean confidence {mean:.2f}"
     return {"a": a, "b": b, "method": method, "mean_confidence": mean, "frames": rows}, summary
 
 
-def _align_many(found: "EmbeddingSet", names: Sequence[str]) -> tuple[dict[str, Any], str]:
+def _align_many(embedding_set: "EmbeddingSet", names: Sequence[str]) -> tuple[dict[str, Any], str]:
     """Put several videos on one clock; return the result and a summary in words."""
     from cycleback.alignment import align_many
     from cycleback.applications import tabulate_clock
 
-    together = align_many([found[name] for name in names])
-    rows = tabulate_clock(found, names, together.indices)
+    together = align_many([embedding_set[name] for name in names])
+    rows = tabulate_clock(embedding_set, names, together.indices)
     result = {"videos": list(names), "medoid": names[together.medoid], "frames": rows}
     return result, f"{len(names)} videos on one clock of {len(rows)} ticks"

@@ -43,11 +43,12 @@ def _describe_installation() -> dict[str, Any]:
     from cycleback.provenance import package_versions
     from cycleback.runs import published_models
 
+    extras = package_versions(OPTIONAL)
     return {
         "cycleback": __version__,
         "python": f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}",
         "packages": package_versions(PACKAGES),
-        "extras": {f"{OPTIONAL[name]}: {name}": found for name, found in package_versions(OPTIONAL).items()},
+        "extras": {f"{OPTIONAL[name]}: {name}": version for name, version in extras.items()},
         "devices": _devices(),
         "codecs": _codecs(),
         "cache": str(default_cache_root()),
@@ -94,11 +95,11 @@ def _codecs() -> dict[str, str]:
     except ImportError:
         return {"video": "none (pip install av)"}
     wanted = (("libx264", "w"), ("aac", "w"), ("h264", "r"), ("hevc", "r"), ("vp9", "r"), ("libdav1d", "r"))
-    found = {}
+    codecs = {}
     for name, mode in wanted:
         try:
             Codec(name, mode)  # type: ignore[arg-type]
-            found[name] = "writes" if mode == "w" else "reads"
+            codecs[name] = "writes" if mode == "w" else "reads"
         except Exception:
-            found[name] = "missing"
-    return found
+            codecs[name] = "missing"
+    return codecs

@@ -36,19 +36,20 @@ def plot_map(
 
     check_choice("map by", by, PROJECTIONS)
     format, inches = _check_output(output, size, overwrite=overwrite)
-    found = embed_inputs(videos, run=run, embeddings=embeddings)
-    phases = {name: found.phases(name) for name in found.names}
-    events = found.event_names
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    phases = {name: embedding_set.phases(name) for name in embedding_set}
+    files = {name: embedding_set.path(name) for name in embedding_set}
+    events = embedding_set.event_names
     picture = draw_map(
-        {name: found[name] for name in found.names},
+        {name: embedding_set[name] for name in embedding_set},
         by=by,
         phases={name: known for name, known in phases.items() if known is not None},
         phase_names=[f"before {events[0]}", *(f"after {event}" for event in events)] if events else [],
-        thumbnail=None if no_frames else open_thumbnails({name: found.path(name) for name in found.names}),
+        thumbnail=None if no_frames else open_thumbnails(files),
         size=inches,
         format=format,
     )
-    _write(output, picture, f"map of {len(found)} videos", overwrite=overwrite, as_json=as_json)
+    _write(output, picture, f"map of {len(embedding_set)} videos", overwrite=overwrite, as_json=as_json)
 
 
 @plot.command()
@@ -70,12 +71,12 @@ def similarity(
     from cycleback.embeddings import check_one_action
 
     format, inches = _check_output(output, size, overwrite=overwrite)
-    found = embed_inputs([a, b], run=run, embeddings=embeddings)
-    check_one_action(found)
-    first, second = found.names[0], found.names[-1]  # the same, if A is B
+    embedding_set = embed_inputs([a, b], run=run, embeddings=embeddings)
+    check_one_action(embedding_set)
+    first, second = embedding_set.names[0], embedding_set.names[-1]  # the same, if A is B
     picture = draw_similarity(
-        {"": (found[first], found[second])},
-        events=shared_events(found.events(first), found.events(second)),
+        {"": (embedding_set[first], embedding_set[second])},
+        events=shared_events(embedding_set.events(first), embedding_set.events(second)),
         names=(first, second),
         size=inches,
         format=format,
@@ -104,10 +105,10 @@ def progress(
 
     check_choice("alignment method", method, METHODS)
     format, inches = _check_output(output, size, overwrite=overwrite)
-    found = embed_inputs(videos, run=run, embeddings=embeddings)
-    report = measure_progress(found, reference or found.names[0], method=method)  # type: ignore[arg-type]
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    report = measure_progress(embedding_set, reference or embedding_set.names[0], method=method)  # type: ignore[arg-type]
     picture = draw_progress(report, size=inches, format=format)
-    what = f"progress of {len(found)} videos by {report.reference}"
+    what = f"progress of {len(embedding_set)} videos by {report.reference}"
     _write(output, picture, what, overwrite=overwrite, as_json=as_json)
 
 
@@ -140,7 +141,7 @@ def evolution(
         picture = draw_evolution(logs, size=inches, format=format)
     else:
         sets = {run: embed_inputs(pair, run=run) for run in runs}
-        matrices = {run: (found[found.names[0]], found[found.names[-1]]) for run, found in sets.items()}
+        matrices = {run: (pair[pair.names[0]], pair[pair.names[-1]]) for run, pair in sets.items()}
         names = (Path(pair[0]).stem, Path(pair[1]).stem)
         columns = min(4, len(matrices))
         picture = draw_similarity(matrices, names=names, columns=columns, size=inches, format=format)

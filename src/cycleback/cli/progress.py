@@ -49,30 +49,29 @@ def progress(
     check_choice("alignment method", method, METHODS)
     check_table_and_picture(output, picture, overwrite=overwrite)
     reached = None if goal is None else load_or_embed(goal, run=run)
-    found = embed_inputs(videos, run=run, embeddings=embeddings)
-    source, name = _find_reference(reference, found, run=run, embeddings=embeddings)
-    report = measure_progress(found, name, source=source, goal=reached, method=method)  # type: ignore[arg-type]
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    source, name = _find_reference(reference, embedding_set, run=run, embeddings=embeddings)
+    report = measure_progress(embedding_set, name, source=source, goal=reached, method=method)  # type: ignore[arg-type]
     if picture is not None:
         write_bytes(picture, draw_progress(report), overwrite=overwrite)
     rows = report.rows()
     write_table(output, rows, overwrite=overwrite)
     files = f"{output}" if picture is None else f"{output}, curves in {picture}"
     print_result(
-        {"table": str(output), "reference": reference, "videos": len(found), "frames": len(rows)},
-        f"progress of {len(found)} videos, {len(rows)} frames: {files}",
+        {"table": str(output), "reference": reference, "videos": len(embedding_set), "frames": len(rows)},
+        f"progress of {len(embedding_set)} videos, {len(rows)} frames: {files}",
         as_json=as_json,
     )
 
 
 def _find_reference(
-    reference: str, found: "EmbeddingSet", *, run: str, embeddings: Path | None
+    reference: str, embedding_set: "EmbeddingSet", *, run: str, embeddings: Path | None
 ) -> "tuple[EmbeddingSet, str]":
     """Return an embedding set that holds the reference, and its name there."""
-    if reference in found:
-        return found, reference
+    if reference in embedding_set:
+        return embedding_set, reference
     if embeddings is None and not Path(reference).is_file():
-        raise UserError(
-            f"no reference {reference!r}: give the path of a video, or one of {', '.join(found.names[:5])}"
-        )
+        some = ", ".join(embedding_set.names[:5])
+        raise UserError(f"no reference {reference!r}: give the path of a video, or one of {some}")
     source = embed_inputs([reference], run=run, embeddings=embeddings)
     return source, source.names[0]

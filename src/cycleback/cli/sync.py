@@ -76,8 +76,8 @@ def sync(
     check_output(edits or output, overwrite=overwrite, suffixes=suffixes)
     _check_options(fps, sound, transfer_sound, is_edits=edits is not None)
     track = _read_sound(sound)
-    found = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
-    names, files = list(found.names), locate_videos(found, found.names)
+    embedding_set = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
+    names, files = list(embedding_set.names), locate_videos(embedding_set, embedding_set.names)
     if transfer_sound is not None:
         track = _transfer(transfer_sound, names[0] if embeddings else str(files[0]), run, embeddings)
     if sound == "reference" and not probe(files[0]).has_audio:
@@ -86,7 +86,7 @@ def sync(
     style |= {"height": height, "overwrite": overwrite}
     with one_line_errors(), progress_bars() as bars:
         pace = smooth_pace(
-            found,
+            embedding_set,
             names,
             reference=names[0],
             method=method,  # type: ignore[arg-type]
@@ -119,15 +119,15 @@ def _embed(
         parse_videos(videos)
         paths = pick_videos(videos or [], reference=reference, max_videos=max_videos)
         return embed_inputs(list(map(str, paths)), run=run)
-    found = embed_inputs(videos, run=run, embeddings=embeddings)
-    names = list(found.names)
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    names = list(embedding_set.names)
     if reference is not None:
-        found[reference]  # raises with the known names, if this is none of them
+        embedding_set[reference]  # raises with the known names, if this is none of them
         names = [reference, *(name for name in names if name != reference)]
     check_pair("play in sync", len(names))
-    shown = found.subset(names[:max_videos])
-    check_one_action(shown)
-    return shown
+    chosen = embedding_set.subset(names[:max_videos])
+    check_one_action(chosen)
+    return chosen
 
 
 def _read_sound(wanted: str | None) -> "bool | Audio":

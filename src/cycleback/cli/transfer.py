@@ -20,7 +20,7 @@ transfer = typer.Typer(
 
 @transfer.command()
 def labels(
-    given: Annotated[Path, typer.Argument(metavar="LABELS", help="Labels of one or a few of the videos.")],
+    label_file: Annotated[Path, typer.Argument(metavar="LABELS", help="Labels of one or a few videos.")],
     videos: Videos = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
@@ -56,12 +56,12 @@ def labels(
     to_format = to_format or _guess_format(output)
     chosen = find_format(to_format)
     ending = "" if chosen.one_video else chosen.suffixes[0]
-    output = output or Path(f"{given.stem}-all{ending}")
+    output = output or Path(f"{label_file.stem}-all{ending}")
     check_output(output, overwrite=overwrite)
-    known = read_annotations(given, format=from_format)
-    found = embed_inputs(videos, run=run, embeddings=embeddings)
-    events, segments = match_labels(known, found)
-    result = transfer_labels(found, events, segments=segments, method=method)  # type: ignore[arg-type]
+    known = read_annotations(label_file, format=from_format)
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    events, segments = match_labels(known, embedding_set)
+    result = transfer_labels(embedding_set, events, segments=segments, method=method)  # type: ignore[arg-type]
     path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
     if not as_json:
         _print_labels(result)
@@ -105,7 +105,7 @@ def _print_labels(result: "TransferredLabels") -> None:
 @transfer.command()
 def sound(
     source: Annotated[str, typer.Argument(help="Video with the sound, or its name in the embedding set.")],
-    target: Annotated[str, typer.Argument(help="Video to be given it, or its name in the embedding set.")],
+    target: Annotated[str, typer.Argument(help="Video that gets it, or its name in the embedding set.")],
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     method: Annotated[str, typer.Option(help="Choose smooth, or blocks as in the paper.")] = "smooth",
@@ -133,10 +133,10 @@ def sound(
     if embeddings is None:
         check_sound_pair(Path(source), Path(target))
         names = name_files([Path(source), Path(target)])
-    found = embed_inputs([source, target], run=run, embeddings=embeddings)
-    check_one_action(found)
-    heard = transfer_sound(found, *names, method=method)  # type: ignore[arg-type]
-    write_with_sound(path, locate_videos(found, names)[1], heard.audio, overwrite=overwrite)
+    embedding_set = embed_inputs([source, target], run=run, embeddings=embeddings)
+    check_one_action(embedding_set)
+    heard = transfer_sound(embedding_set, *names, method=method)  # type: ignore[arg-type]
+    write_with_sound(path, locate_videos(embedding_set, names)[1], heard.audio, overwrite=overwrite)
     confidence = float(heard.confidence.mean())
     print_result(
         {"output": str(path), "source": source, "target": target, "method": method}

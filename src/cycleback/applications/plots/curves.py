@@ -80,32 +80,32 @@ def _draw_reference_events(axis: Any, report: ProgressReport) -> None:
 def draw_oddest(report: AnomalyReport) -> bytes:
     """Draw the video with the highest score as PNG, beside the frames of good takes it is matched to."""
     name = report.oddest
-    found, good = report.scores[name], report.good
-    shown = choose_frames(found)
-    matched = [(good.names[take], frame) for take, frame in found.matches[shown].tolist()]
+    anomaly, good = report.scores[name], report.good
+    frames = choose_frames(anomaly)
+    matched = [(good.names[take], frame) for take, frame in anomaly.matches[frames].tolist()]
     files = dict(zip(good.names, locate_videos(good, good.names), strict=True))
     return draw_anomaly(
-        found,
+        anomaly,
         report.videos.times(name),
-        shown=shown,
-        take=list(read_frames(locate_videos(report.videos, [name])[0], shown)),
+        frames=frames,
+        take=list(read_frames(locate_videos(report.videos, [name])[0], frames)),
         normal=[read_frames(files[take], [frame])[0] for take, frame in matched],
-        title=f"{name}: {found.verdict}",
+        title=f"{name}: {anomaly.verdict}",
     )
 
 
-def choose_frames(found: AnomalyScores, *, count: int = 5) -> list[int]:
+def choose_frames(anomaly: AnomalyScores, *, count: int = 5) -> list[int]:
     """Choose frames to show above the curve: the one with the highest score, and others spread around it."""
-    spread = np.linspace(0, len(found.scores) - 1, count).round().astype(int)
-    spread[np.abs(spread - found.peak).argmin()] = found.peak
+    spread = np.linspace(0, len(anomaly.scores) - 1, count).round().astype(int)
+    spread[np.abs(spread - anomaly.peak).argmin()] = anomaly.peak
     return sorted(set(spread.tolist()))
 
 
 def draw_anomaly(
-    found: AnomalyScores,
+    anomaly: AnomalyScores,
     times: Floats,
     *,
-    shown: Sequence[int],
+    frames: Sequence[int],
     take: Sequence[Frames],
     normal: Sequence[Frames],
     title: str = "",
@@ -113,35 +113,35 @@ def draw_anomaly(
     """Draw the score over time as PNG, with frames of the take above and matched good frames below.
 
     Args:
-        found: scores of the take.
+        anomaly: scores of the take.
         times: (N,) seconds.
-        shown: frames to show.
+        frames: frames to show.
         take: the picture (H, W, 3) of each of them.
         normal: the picture of the nearest good take at each of them.
     """
-    with new_figure(1, size=(2.1 * max(len(shown), 4), 6.4)) as (figure, (whole,)):
+    with new_figure(1, size=(2.1 * max(len(frames), 4), 6.4)) as (figure, (whole,)):
         whole.remove()
-        grid = figure.add_gridspec(3, len(shown), height_ratios=(1, 1.15, 1))
-        _draw_scores(figure.add_subplot(grid[1, :]), found, times, shown)
-        for column, frame in enumerate(shown):
-            colour = RED if frame == found.peak else BLUE
-            text = f"{times[frame]:.2f} s" + (", furthest" if frame == found.peak else "")
+        grid = figure.add_gridspec(3, len(frames), height_ratios=(1, 1.15, 1))
+        _draw_scores(figure.add_subplot(grid[1, :]), anomaly, times, frames)
+        for column, frame in enumerate(frames):
+            colour = RED if frame == anomaly.peak else BLUE
+            text = f"{times[frame]:.2f} s" + (", furthest" if frame == anomaly.peak else "")
             _draw_frame(figure.add_subplot(grid[0, column]), take[column], text, colour)
-            label = f"typical at {found.progress[frame]:.0%}"
+            label = f"typical at {anomaly.progress[frame]:.0%}"
             _draw_frame(figure.add_subplot(grid[2, column]), normal[column], label, GREY)
         figure.suptitle(title)
         return image_bytes(figure, "png")
 
 
-def _draw_scores(axis: Any, found: AnomalyScores, times: Floats, shown: Sequence[int]) -> None:
-    for first, end in found.spans:
+def _draw_scores(axis: Any, anomaly: AnomalyScores, times: Floats, frames: Sequence[int]) -> None:
+    for first, end in anomaly.spans:
         axis.axvspan(times[first], times[end], color=RED, alpha=0.16, linewidth=0)
-    axis.plot(times, found.scores, color=BLUE, linewidth=1.8)
-    axis.axhline(found.threshold, color=GREY, linestyle="--", linewidth=1)
+    axis.plot(times, anomaly.scores, color=BLUE, linewidth=1.8)
+    axis.axhline(anomaly.threshold, color=GREY, linestyle="--", linewidth=1)
     place = {"xycoords": ("axes fraction", "data"), "xytext": (-3, 3), "textcoords": "offset points"}
-    axis.annotate("threshold", (1, found.threshold), **place, ha="right", color=GREY, fontsize=8)
-    axis.scatter(times[list(shown)], found.scores[list(shown)], color=BLUE, s=22, zorder=3)
-    axis.scatter([times[found.peak]], [found.scores[found.peak]], color=RED, s=44, zorder=4)
+    axis.annotate("threshold", (1, anomaly.threshold), **place, ha="right", color=GREY, fontsize=8)
+    axis.scatter(times[list(frames)], anomaly.scores[list(frames)], color=BLUE, s=22, zorder=3)
+    axis.scatter([times[anomaly.peak]], [anomaly.scores[anomaly.peak]], color=RED, s=44, zorder=4)
     axis.set(xlabel="seconds", ylabel="distance from typical", xlim=(times[0], times[-1]))
 
 
