@@ -11,6 +11,7 @@ from cycleback.evaluation.perturbations import perturb
 from cycleback.models import Encoder
 from cycleback.recipe import Recipe, build_encoder
 from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, VectorSettings
+from cycleback.runs.folder import open_caches
 from cycleback.video import read_frames
 
 INDICES = np.array([-1, -1, 3, 3, 7, 8, 20, 21, 22, -1, 30])
@@ -40,7 +41,7 @@ def test_looked_up_features_equal_those_of_the_perturbed_frames(
     videos: Path, frame_cache: Path, train_base: str, tolerance: float
 ) -> None:
     encoder, record = small(train_base), read_dataset(videos).records[3]
-    library = Library.of(encoder, frame_cache)
+    library = Library(encoder, *open_caches(encoder, frame_cache))
     assert (library.features is None) == (train_base == "all")
     length = library.frames.load(record).num_frames
     expected = embed_frames(encoder, record.path, INDICES, length)
@@ -60,7 +61,9 @@ def test_sequences_move_their_vectors_and_then_take_velocities(poses: Path, fram
             list(encoder.embed_stream([encoder.features(encoder.base.prepare(moved))]))
         ).numpy()
     np.testing.assert_allclose(
-        embed_indices(Library.of(encoder, frame_cache), record, INDICES), expected, atol=1e-5
+        embed_indices(Library(encoder, *open_caches(encoder, frame_cache)), record, INDICES),
+        expected,
+        atol=1e-5,
     )
 
 

@@ -3,7 +3,6 @@ import time
 import numpy as np
 import pytest
 
-from cycleback.evaluation import bootstrap_interval
 from cycleback.evaluation.bootstrap import draw_counts, middle_interval, resample_means, resample_medians
 
 
@@ -59,54 +58,30 @@ def test_medians_over_videos_are_those_of_a_loop(drawn, rng):
 
 def test_the_interval_of_a_mean_is_near_the_textbook(rng):
     values = rng.normal(size=400)
-    low, high = bootstrap_interval(values, resamples=2000)
+    counts = draw_counts(400, resamples=2000)
+    low, high = middle_interval(resample_means(values, np.ones(400), counts))
     half = 1.96 * values.std() / 20
     assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.02)
 
 
 def test_the_interval_of_pairs_goes_by_videos_and_not_by_pairs(rng):
-    effects = rng.normal(size=30)
+    effects, pairs = rng.normal(size=30), ~np.eye(30, dtype=bool)
     table = effects[:, None] + effects[None, :] + 0.01 * rng.normal(size=(30, 30))
-    low, high = bootstrap_interval(table)
+    low, high = middle_interval(resample_means(table * pairs, pairs, draw_counts(30)))
     as_if_independent = 2 * 1.96 * table.std() / np.sqrt(table.size)
     assert high - low > 4 * as_if_independent
 
 
-def test_a_wider_level_is_a_wider_interval(rng):
-    values = rng.normal(size=20)
-    narrow, wide = (bootstrap_interval(values, level=level, statistic="median") for level in (0.5, 0.99))
-    assert wide[0] <= narrow[0] < narrow[1] <= wide[1]
-
-
-def test_the_diagonal_and_what_is_unknown_do_not_count():
-    table = np.full((5, 5), 2.0)
-    np.fill_diagonal(table, 99)
-    table[0, 1] = np.nan
-    assert bootstrap_interval(table) == bootstrap_interval(table, statistic="median") == (2, 2)
-
-
 def test_fewer_than_three_videos_and_no_values_have_no_interval():
-    assert bootstrap_interval(np.array([1.0, 2.0])) is None
-    assert bootstrap_interval(np.full((4, 4), np.nan)) is None
+    assert middle_interval(resample_means(np.ones(2), np.ones(2), draw_counts(2))) is None
+    assert middle_interval(resample_means(np.zeros((4, 4)), np.zeros((4, 4)), draw_counts(4))) is None
     assert middle_interval(np.empty(0)) is None
 
 
 def test_a_thousand_resamples_of_a_hundred_videos_are_quick(rng):
-    errors = rng.integers(0, 60, size=(100, 100)).astype(float)
+    errors, pairs = rng.integers(0, 60, size=(100, 100)), ~np.eye(100, dtype=bool)
     start = time.process_time()
-    bootstrap_interval(errors)
-    bootstrap_interval(errors, statistic="median")
+    counts = draw_counts(100)
+    middle_interval(resample_means(errors * pairs, pairs, counts))
+    middle_interval(resample_medians(errors[pairs], counts, *np.nonzero(pairs)))
     assert time.process_time() - start < 2
-
-
-@pytest.mark.parametrize(
-    ("values", "settings", "message"),
-    [
-        (np.zeros((3, 4)), {}, r"\(3, 4\)"),
-        (np.zeros(3), {"statistic": "mode"}, "'mode'"),
-        (np.zeros(3), {"level": 95}, "got 95"),
-    ],
-)
-def test_impossible_settings_are_an_error(values, settings, message):
-    with pytest.raises(ValueError, match=message):
-        bootstrap_interval(values, **settings)

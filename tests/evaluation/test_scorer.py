@@ -190,7 +190,7 @@ def test_the_reference_protocol_strides_and_drops_as_the_authors_program(make_se
     videos = make_set(noise=0.3)
     blocks = {**arrays(videos), "d": np.ones_like(videos["d"])}
     report = evaluate(None, videos.with_embeddings(blocks), protocol="reference")
-    expected = mean_tau(list(blocks.values()), stride=5, undefined="drop")
+    expected = mean_tau([block[::5] for block in blocks.values()], undefined="drop")
     assert (report.tau, report.counts["tau_undefined"]) == (expected.value, expected.undefined)
     assert report.protocol == "reference" and expected.undefined > 0
 
@@ -216,7 +216,7 @@ def test_protocols_differ_in_classifier_and_in_progression(make_set):
 def test_the_stride_of_tau_can_be_chosen(make_set):
     videos = make_set(noise=0.3)
     report = evaluate(None, videos, tau_stride=2)
-    assert report.tau == mean_tau(list(arrays(videos).values()), stride=2).value
+    assert report.tau == mean_tau([block[::2] for block in arrays(videos).values()]).value
 
 
 def test_training_videos_among_the_held_out_are_refused_or_counted(make_set):

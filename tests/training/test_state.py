@@ -61,11 +61,6 @@ def test_frozen_weights_are_not_averaged() -> None:
     assert list(WeightAverage(layer, 0.9).state_dict()) == ["bias"]
 
 
-def test_a_decay_of_one_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"ema_decay must be above 0 and below 1, got 1\.0"):
-        WeightAverage(nn.Linear(3, 2), 1.0)
-
-
 def test_what_is_saved_is_the_average_and_training_goes_on_with_the_weights(tmp_path: Path, trainer) -> None:
     saved = []
     learner, plain = trainer(4, ema_decay=0.9), trainer(4)

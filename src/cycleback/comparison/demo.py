@@ -15,13 +15,12 @@ from cycleback.comparison.figures import data_url, draw_map
 from cycleback.comparison.methods import BASELINES, FROZEN, UNTRAINED, Method
 from cycleback.comparison.page import figure, render_page, scores_section
 from cycleback.comparison.plan import Plan
-from cycleback.comparison.rows import Folder, TrainingStopped, Workspace, score_row
+from cycleback.comparison.rows import TrainingStopped, Workspace, score_row
 from cycleback.data import Dataset, read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, UserError, require
 from cycleback.evaluation import TIME_ONLY, Report
 from cycleback.files import write_bytes, write_json, write_text
-from cycleback.models import Encoder
 from cycleback.progress import Progress
 from cycleback.recipe import Recipe, build_encoder, load_recipe
 from cycleback.runs import load_encoder, train
@@ -98,13 +97,25 @@ def run_demo(
     recipe = replace(recipe, run=replace(recipe.run, seed=seed))
     write_dataset(out / "videos", videos=videos, seed=seed, level=level, progress=progress.on_render)
     dataset = _split(out / "videos")
-    plan = _plan(dataset, recipe, seed)
-    workspace = Workspace(Folder(out), cache=out / "cache")
+    methods = (Method(TRAINED, recipe.loss.weights), *map(Method, BASELINES))
+    plan = Plan(
+        dataset=dataset,
+        methods=methods,
+        recipes={method.name: recipe for method in methods},
+        recipe_name="demo",
+        seed=seed,
+        perturb=False,
+        few_shot=False,
+    )
+    workspace = Workspace(out, cache=out / "cache")
     unnamed = replace(progress, on_training=lambda name, total: progress.on_training("", total))
     state = train(dataset, out / "run", recipe=recipe, cache=out / "cache", progress=unnamed)
     if state.is_interrupted:
         raise TrainingStopped(f"the demo's training stopped at update {state.step}")
-    encoders, rows = _load_encoders(out / "run", recipe), {}
+    torch.manual_seed(seed)
+    trained = load_encoder(out / "run")
+    encoders = {TRAINED: trained, TIME_ONLY: None, UNTRAINED: build_encoder(recipe), FROZEN: load_encoder()}
+    rows: dict[str, Report] = {}
     for method in plan.methods:
         rows[method.name], _ = score_row(method, encoders[method.name], plan, workspace)
         progress.on_report(len(rows), len(plan.methods) + 1)
@@ -114,26 +125,6 @@ def run_demo(
     write_json(out / "report.json", report.to_json())
     progress.on_report(len(rows) + 1, len(rows) + 1)
     return report
-
-
-def _load_encoders(run: Path, recipe: Recipe) -> dict[str, Encoder | None]:
-    """Return the encoder of each row; time-only has none."""
-    torch.manual_seed(recipe.run.seed)
-    trained = load_encoder(run)
-    return {TRAINED: trained, TIME_ONLY: None, UNTRAINED: build_encoder(recipe), FROZEN: load_encoder()}
-
-
-def _plan(dataset: Dataset, recipe: Recipe, seed: int) -> Plan:
-    methods = (Method(TRAINED, recipe.loss.weights), *map(Method, BASELINES))
-    return Plan(
-        dataset=dataset,
-        methods=methods,
-        recipes={method.name: recipe for method in methods},
-        recipe_name="demo",
-        seed=seed,
-        perturb=False,
-        few_shot=False,
-    )
 
 
 def _loss_title(recipe: Recipe) -> str:
@@ -178,7 +169,11 @@ def _write_page(out: Path, report: DemoReport) -> None:
     trained, frozen = (EmbeddingSet.load(out / "embeddings" / name) for name in (TRAINED, FROZEN))
     names = list(trained.names)
     film = write_film(out / "before_after.mp4", trained, names[:FILM_VIDEOS])
-    similarity = _draw_similarity(trained, frozen, names[0], names[1])
+    a, b = names[:2]
+    similarity = draw_similarity(
+        {"frozen features": (frozen[a], frozen[b]), "after training": (trained[a], trained[b])},
+        events=shared_events(trained.events(a), trained.events(b)),
+    )
     frame_map = draw_map({"frozen features": frozen, "after training": trained}, names, None)
     write_bytes(out / "similarity.png", similarity)
     write_bytes(out / "tsne.png", frame_map)
@@ -198,11 +193,6 @@ def _write_page(out: Path, report: DemoReport) -> None:
         sections=sections,
     )
     write_text(out / "report.html", page)
-
-
-def _draw_similarity(trained: EmbeddingSet, frozen: EmbeddingSet, a: str, b: str) -> bytes:
-    panels = {"frozen features": (frozen[a], frozen[b]), "after training": (trained[a], trained[b])}
-    return draw_similarity(panels, events=shared_events(trained.events(a), trained.events(b)))
 
 
 def write_film(path: Path, embeddings: EmbeddingSet, names: list[str]) -> Path:

@@ -8,7 +8,7 @@ Shapes: M frames of all videos together, H W pixels.
 import base64
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -174,10 +174,8 @@ def _image(pixels: NDArray[np.uint8]) -> Any:
 def draw_map(sets: Mapping[str, EmbeddingSet], names: Sequence[str], thumbs: Thumbnails | None) -> bytes:
     """Draw one t-SNE map per panel: one dot per frame, coloured by phase or, where unknown, by time.
 
-    Args:
-        sets: title of a panel -> embeddings.
-        names: the videos to show.
-        thumbs: where the pictures of some of the frames come from; None shows none.
+    `sets` maps the title of a panel to its embeddings; `names` are the videos to show. With `thumbs`, some of
+    the frames are shown as pictures.
     """
     first = next(iter(sets.values()))
     stride = -(-sum(len(first[name]) for name in names) // MAX_POINTS)
@@ -233,21 +231,11 @@ class Match:
 
 @dataclass(frozen=True)
 class Example:
-    """Moments of a reference video, and where rows find them in other videos.
+    """Moments of a reference video, and where rows find them in other videos."""
 
-    Attributes:
-        reference: name of the video.
-        moments: title -> frame of the reference.
-        matches: row -> other video -> one match per moment.
-    """
-
-    reference: str
-    moments: Mapping[str, int]
-    matches: Mapping[str, Mapping[str, list[Match]]]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
+    reference: str  # name of the video
+    moments: Mapping[str, int]  # title -> frame of the reference
+    matches: Mapping[str, Mapping[str, list[Match]]]  # row -> other video -> one match per moment
 
 
 def choose_videos(videos: EmbeddingSet, *, count: int = OTHERS + 1) -> list[str]:
@@ -269,10 +257,10 @@ def find_example(sets: Mapping[str, EmbeddingSet], names: Sequence[str]) -> Exam
     matches: dict[str, dict[str, list[Match]]] = {row: {} for row in sets}
     for row, embeddings in sets.items():
         for other in others:
-            found = align(embeddings[reference], embeddings[other], method="nearest").indices
+            nearest = align(embeddings[reference], embeddings[other], method="nearest").indices.tolist()
             truth = embeddings.events(other)
             matches[row][other] = [
-                Match(int(found[frame]), int(found[frame]) - truth[title] if title in truth else None)
+                Match(nearest[frame], nearest[frame] - truth[title] if title in truth else None)
                 for title, frame in moments.items()
             ]
     return Example(reference, moments, matches)
@@ -280,30 +268,21 @@ def find_example(sets: Mapping[str, EmbeddingSet], names: Sequence[str]) -> Exam
 
 @dataclass(frozen=True)
 class Scenes:
-    """Pictures of single held-out videos.
+    """Pictures of single held-out videos."""
 
-    Attributes:
-        pair: the two videos of the similarity matrices.
-        snapshots: updates that the matrices show; empty for a row without training.
-        similarity: PNG.
-        frame_map: PNG.
-        example: matched moments.
-        thumbs: pictures of the matched frames; None where frames are vectors.
-    """
-
-    pair: tuple[str, str]
-    snapshots: list[int]
-    similarity: bytes
-    frame_map: bytes
+    pair: tuple[str, str]  # the two videos of the similarity matrices
+    snapshots: list[int]  # updates that the matrices show; empty for a row without training
+    similarity: bytes  # PNG
+    frame_map: bytes  # PNG
     example: Example
-    thumbs: Thumbnails | None
+    thumbs: Thumbnails | None  # pictures of the matched frames; None where frames are vectors
 
 
 def draw_scenes(plan: Plan, workspace: Workspace, best: str) -> Scenes:
     """Draw pictures of the best row beside rows without training."""
     titles = {method.name: plan.title(method) for method in plan.methods}
     rows = dict.fromkeys([best, FROZEN, TIME_ONLY])
-    sets = {name: EmbeddingSet.load(workspace.folder.embeddings(name)) for name in rows}
+    sets = {name: EmbeddingSet.load(workspace.embeddings(name)) for name in rows}
     names = choose_videos(sets[best])
     pair = (names[0], names[1])
     stages = _training_stages(plan, workspace, best, pair)
@@ -316,7 +295,7 @@ def draw_scenes(plan: Plan, workspace: Workspace, best: str) -> Scenes:
         pair=pair,
         snapshots=[step for step in stages if step >= 0],
         similarity=draw_similarity(
-            {_stage_title(step): (found[pair[0]], found[pair[1]]) for step, found in stages.items()},
+            {_stage_title(step): (stage[pair[0]], stage[pair[1]]) for step, stage in stages.items()},
             events=shared_events(*(sets[best].events(name) for name in pair)),
             size=(3.0 * len(stages), 2.8),  # inches
         ),
@@ -333,17 +312,17 @@ def _training_stages(
     method = next(method for method in plan.methods if method.name == best)
     encoder = load_row_encoder(method, plan, workspace)
     if encoder is None or not method.is_trained:
-        return {-1: EmbeddingSet.load(workspace.folder.embeddings(best)).subset(list(pair))}
+        return {-1: EmbeddingSet.load(workspace.embeddings(best)).subset(list(pair))}
     recipe = plan.recipes[best]
     start = recipe.run.start_from
     encoders: dict[int, Encoder] = {0: load_encoder(start) if start else untrained_encoder(recipe, plan)}
-    encoders |= load_snapshots(workspace.folder.snapshots(best))
-    training = read_json(workspace.folder.training(best)) or {}
+    encoders |= load_snapshots(workspace.snapshots(best))
+    training = read_json(workspace.training(best)) or {}
     encoders[training.get("updates", recipe.optimizer.num_updates)] = encoder
     videos = plan.held_out.subset(pair)
     return {
-        step: embed_videos(found, videos, device=workspace.device, cache=workspace.cache)
-        for step, found in encoders.items()
+        step: embed_videos(stage, videos, device=workspace.device, cache=workspace.cache)
+        for step, stage in encoders.items()
     }
 
 

@@ -46,17 +46,11 @@ RENAMED = {
 
 @dataclass(frozen=True)
 class Method:
-    """One row of a table of results.
+    """One row of a table of results."""
 
-    Attributes:
-        name: such as "tcc+tcn", "tcc-mse" or "frozen".
-        weights: weight of each loss; empty for a baseline.
-        tcc_kind: variant of the TCC loss, where it is not the recipe's own.
-    """
-
-    name: str
-    weights: Mapping[str, float] = field(default_factory=dict)
-    tcc_kind: str = ""
+    name: str  # such as "tcc+tcn", "tcc-mse" or "frozen"
+    weights: Mapping[str, float] = field(default_factory=dict)  # of each loss; empty for a baseline
+    tcc_kind: str = ""  # variant of the TCC loss, where it is not the recipe's own
 
     @property
     def is_trained(self) -> bool:

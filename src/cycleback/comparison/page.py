@@ -90,12 +90,12 @@ def write_page(folder: Path, content: Content, *, scenes: Scenes) -> None:
 
 def render_page(title: str, *, lead: str, intro: str, sections: Sequence[Section]) -> str:
     """Return a whole page; sections without content are left out."""
-    shown = [section for section in sections if section[2]]
-    body = "".join(f'<section id="{key}"><h2>{head}</h2>{text}</section>' for key, head, text in shown)
+    kept = [section for section in sections if section[2]]
+    body = "".join(f'<section id="{key}"><h2>{head}</h2>{text}</section>' for key, head, text in kept)
     return Template(resources.files(__package__).joinpath("page.html").read_text("utf-8")).substitute(
         title=html.escape(title),
         lead=html.escape(lead),
-        nav=" ".join(f'<a href="#{key}">{head}</a>' for key, head, _ in shown),
+        nav=" ".join(f'<a href="#{key}">{head}</a>' for key, head, _ in kept),
         body=intro + body,
     )
 
@@ -111,8 +111,8 @@ def figure(content: bytes, kind: str, *, alt: str, caption: str) -> str:
 def scores_section(scores: Rows, titles: Mapping[str, str], *, is_labelled: bool = True) -> str:
     """Return the table of headline scores with its explanation and legend."""
     caption = "Scores of every method on held-out videos"
-    found = columns(*HEADLINE, brief=True)
-    table = html_table(found, scores, caption=caption, titles=titles, baselines=BASELINES)
+    headline = columns(*HEADLINE, brief=True)
+    table = html_table(headline, scores, caption=caption, titles=titles, baselines=BASELINES)
     return f'{KEY_EVENTS if is_labelled else NO_KEY_EVENTS}{table}<p class="note">{TABLE_LEGEND}</p>'
 
 
@@ -144,10 +144,12 @@ def _titles(content: Content) -> dict[str, str]:
 
 
 def _reading(content: Content) -> str:
-    said = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in content["reading"])
-    found = "".join(f"<li>{html.escape(warning)}</li>" for warning in content["warnings"])
-    box = f'<div class="warnings" role="note"><ul>{found}</ul></div>' if found else ""
-    return f'<ul class="reading">{said}</ul>{box}'
+    items, warnings = (
+        "".join(f"<li>{html.escape(sentence)}</li>" for sentence in content[key])
+        for key in ("reading", "warnings")
+    )
+    box = f'<div class="warnings" role="note"><ul>{warnings}</ul></div>' if warnings else ""
+    return f'<ul class="reading">{items}</ul>{box}'
 
 
 def _robust_columns(content: Content, scores: Rows) -> list[Column]:

@@ -8,7 +8,6 @@ Shapes: N frames of a video, M frames after the perturbation, H W pixels, F feat
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,25 +29,11 @@ MEDIAN_FRAMES = 100  # frames that the background is the median of, spread over 
 
 @dataclass(frozen=True)
 class Library:
-    """An encoder with the caches of its input.
+    """An encoder with the caches of its input."""
 
-    Attributes:
-        encoder: in evaluation mode, on the device to use; None for time-only embeddings.
-        frames: cache of decoded frames.
-        features: cache of a frozen base; None where the base is trained, or frames are vectors.
-    """
-
-    encoder: Encoder | None
+    encoder: Encoder | None  # in evaluation mode, on the device to use; None for time-only embeddings
     frames: FrameCache
-    features: FeatureCache | None = None
-
-    @classmethod
-    def of(cls, encoder: Encoder, cache: Path | None) -> "Library":
-        """Return the library with the caches that `embed_videos` uses for this encoder."""
-        frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
-        if encoder.train_base == "frozen" and encoder.input_kind == "images":
-            return cls(encoder, frames, FeatureCache(frames, encoder.base, device=encoder.device))
-        return cls(encoder, frames)
+    features: FeatureCache | None = None  # None where the base is trained, or frames are vectors
 
 
 def perturbed_set(library: Library, videos: Dataset, *, kind: str, seed: int = 0) -> EmbeddingSet:

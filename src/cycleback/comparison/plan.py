@@ -21,35 +21,20 @@ TRAIN, HELD_OUT = "train", "val"
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a comparison depends on.
+    """Everything that a comparison depends on."""
 
-    Attributes:
-        dataset: its records are in the split "train", "val" (held out) or another one, scored by itself.
-        methods: the rows, in order.
-        recipes: method name -> all settings of its training.
-        recipe_name: name of the recipe that all rows share.
-        overrides: changes of that recipe, as `section.key=value`.
-        protocol: evaluation protocol.
-        seed: seed of the split, the training and the evaluation.
-        perturb: also score held-out videos cropped, at other speeds and with a still lead-in.
-        few_shot: also train classifiers on a few labelled videos.
-        videos: fingerprint of the videos, their labels and their split.
-        allow_overlap: allow videos or persons in both the training and the held-out split.
-        left_out: why methods that were asked for are not among the rows.
-    """
-
-    dataset: Dataset
-    methods: tuple[Method, ...]
-    recipes: Mapping[str, Recipe]
-    recipe_name: str
-    overrides: tuple[str, ...] = ()
-    protocol: str = "linear"
-    seed: int = 0
-    perturb: bool = True
-    few_shot: bool = True
-    videos: str = ""
-    allow_overlap: bool = False
-    left_out: tuple[str, ...] = ()
+    dataset: Dataset  # in splits "train", "val" (held out) and others, which are scored by themselves
+    methods: tuple[Method, ...]  # the rows, in order
+    recipes: Mapping[str, Recipe]  # method name -> all settings of its training
+    recipe_name: str  # of the recipe that all rows share
+    overrides: tuple[str, ...] = ()  # changes of that recipe, as `section.key=value`
+    protocol: str = "linear"  # of the evaluation
+    seed: int = 0  # of the split, the training and the evaluation
+    perturb: bool = True  # also score held-out videos cropped, at other speeds and with a still lead-in
+    few_shot: bool = True  # also train classifiers on a few labelled videos
+    videos: str = ""  # fingerprint of the videos, their labels and their split
+    allow_overlap: bool = False  # allow videos or persons in both the training and the held-out split
+    left_out: tuple[str, ...] = ()  # why methods that were asked for are not among the rows
 
     @property
     def train(self) -> Dataset:
@@ -106,11 +91,11 @@ def make_plan(
     if protocol not in PROTOCOLS:
         raise ConfigError(f"no protocol {protocol!r}: expected {one_of(PROTOCOLS)}")
     wanted = parse_methods(methods)
-    found = read_dataset(directory)
-    name = recipe or ("poses" if all(record.kind == "sequence" for record in found) else "fast")
+    dataset = read_dataset(directory)
+    name = recipe or ("poses" if all(record.kind == "sequence" for record in dataset) else "fast")
     recipes = {m.name: method_recipe(m, recipe=name, overrides=overrides, seed=seed) for m in wanted}
     require_used(overrides, recipes.values())
-    dataset = _split(found, recipes[wanted[-1].name], seed)
+    dataset = _split(dataset, recipes[wanted[-1].name], seed)
     is_labelled = any(record.events for record in dataset.split(TRAIN))
     kept = [method for method in wanted if is_labelled or not method.needs_labels]
     _check_pairs(dataset.split(HELD_OUT))

@@ -21,6 +21,7 @@ import torch
 from cycleback.comparison.methods import FROZEN, UNTRAINED, Method
 from cycleback.comparison.perturbed import Library, perturbed_set
 from cycleback.comparison.plan import Plan
+from cycleback.config import flatten
 from cycleback.data import Dataset, FrameCache, event_frames
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, TrainingError, UserError
@@ -33,6 +34,7 @@ from cycleback.progress import Progress
 from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder
 from cycleback.recipe.sections import EncoderSettings, PooledSettings, VectorSettings
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
+from cycleback.runs.folder import complete_recipe, open_caches
 from cycleback.training import StepReport
 from cycleback.training.videos import load_times, load_vectors
 
@@ -45,10 +47,12 @@ class TrainingStopped(TrainingError):
 
 
 @dataclass(frozen=True)
-class Folder:
-    """Where the parts of a comparison are."""
+class Workspace:
+    """The folder of a comparison, and where to compute."""
 
     root: Path
+    device: torch.device | str | None = None  # None: a GPU if there is one
+    cache: Path | None = None  # of decoded frames; None: the user's cache folder
 
     def run(self, method: str) -> Path:
         """Return the run folder of a method."""
@@ -79,39 +83,15 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Workspace:
-    """Where the work is done.
-
-    Attributes:
-        folder: folder of the comparison.
-        device: device to compute on; None: a GPU if there is one.
-        cache: cache of decoded frames; None: the user's cache folder.
-    """
-
-    folder: Folder
-    device: torch.device | str | None = None
-    cache: Path | None = None
-
-
-@dataclass(frozen=True)
 class Row:
-    """A finished row.
-
-    Attributes:
-        method: the method or baseline.
-        report: scores on the held-out videos.
-        splits: scores on every other split.
-        updates: length of its training; 0 for a baseline.
-        seconds: duration of its training.
-        is_reused: whether an earlier call had finished it.
-    """
+    """A finished row."""
 
     method: Method
-    report: Report
-    splits: Mapping[str, Report] = field(default_factory=dict)
-    updates: int = 0
-    seconds: float = 0.0
-    is_reused: bool = False
+    report: Report  # scores on the held-out videos
+    splits: Mapping[str, Report] = field(default_factory=dict)  # scores on every other split
+    updates: int = 0  # length of its training; 0 for a baseline
+    seconds: float = 0.0  # duration of its training
+    is_reused: bool = False  # whether an earlier call had finished it
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; `from_json` reads them back."""
@@ -124,13 +104,13 @@ class Row:
 
     @classmethod
     def from_json(cls, method: Method, values: Mapping[str, Any]) -> "Row":
-        """Read what `to_json` gave."""
+        """Read the values of `to_json`."""
         splits = {split: Report.from_json(report) for split, report in values["splits"].items()}
         report = Report.from_json(values["report"])
         return cls(method, report, splits, values["updates"], values["seconds"], is_reused=True)
 
 
-def open_folder(root: Path) -> Folder:
+def open_folder(root: Path) -> None:
     """Make the folder, or open one of an earlier comparison; refuse a folder that holds something else."""
     marker = read_json(root / MARKER)
     if root.is_dir() and marker is None:
@@ -148,7 +128,6 @@ def open_folder(root: Path) -> Folder:
     except OSError as error:
         raise UserError(f"cannot make {root}: {error.strerror}. Choose another folder with -o.") from None
     write_json(root / MARKER, {"made_by": "cycleback compare", "format": FORMAT}, overwrite=True)
-    return Folder(root)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -160,74 +139,67 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-def check_settings(folder: Folder, method: str, wanted: dict[str, Any], *, overwrite: bool) -> None:
+def check_settings(workspace: Workspace, method: str, wanted: dict[str, Any], *, overwrite: bool) -> None:
     """Refuse a run that was trained with other settings, or delete it with `overwrite`."""
-    earlier = (read_json(folder.training(method)) or {}).get("settings")
-    if earlier == wanted or (earlier is None and not folder.run(method).exists()):
+    earlier = (read_json(workspace.training(method)) or {}).get("settings")
+    if earlier == wanted or (earlier is None and not workspace.run(method).exists()):
         return
     if not overwrite:
         raise OutputExistsError(
-            f"{folder.run(method)} was trained {_difference(earlier or {}, wanted)}. "
+            f"{workspace.run(method)} was trained {_difference(earlier or {}, wanted)}. "
             "Add --overwrite to train it again, or choose another folder with -o."
         )
-    folder.delete(method)
+    workspace.delete(method)
 
 
 def _difference(earlier: dict[str, Any], wanted: dict[str, Any]) -> str:
     """Say in words which setting differs first."""
     if earlier.get("videos") != wanted["videos"]:
         return "on other videos, labels or splits"
-    before, now = (_flatten(tomllib.loads(text)) for text in (earlier.get("recipe", ""), wanted["recipe"]))
+    before, now = (
+        dict(flatten(tomllib.loads(text))) for text in (earlier.get("recipe", ""), wanted["recipe"])
+    )
     for key in [*now, *before]:
         if before.get(key) != now.get(key):
             return f"with {key}={before.get(key)!r}, not {now.get(key)!r}"
     return "with other settings"
 
 
-def _flatten(values: dict[str, Any], section: str = "") -> dict[str, Any]:
-    """Return settings by their full name, such as `optimizer.num_updates`."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flatten(value, f"{section}{key}.") if isinstance(value, dict) else {section + key: value}
-    return flat
-
-
 def make_row(method: Method, plan: Plan, workspace: Workspace, *, progress: Progress) -> Row:
     """Train and score one method, or read the row if an earlier call finished it with the same settings."""
-    folder, settings = workspace.folder, plan.row_settings(method)
-    kept = read_json(folder.row(method.name))
-    is_there = not method.is_trained or _is_trained(method, folder)
-    if kept and kept.get("settings") == settings and is_there and folder.embeddings(method.name).is_dir():
+    settings, kept = plan.row_settings(method), read_json(workspace.row(method.name))
+    is_there = not method.is_trained or _is_trained(method, workspace)
+    if kept and kept.get("settings") == settings and is_there and workspace.embeddings(method.name).is_dir():
         return Row.from_json(method, kept)
     updates, seconds = train_row(method, plan, workspace, progress) if method.is_trained else (0, 0.0)
     encoder = load_row_encoder(method, plan, workspace)
     report, splits = score_row(method, encoder, plan, workspace)
     row = Row(method, report, splits, updates, seconds)
-    write_json(folder.row(method.name), {**row.to_json(), "settings": settings}, overwrite=True)
+    write_json(workspace.row(method.name), {**row.to_json(), "settings": settings}, overwrite=True)
     return row
 
 
-def _is_trained(method: Method, folder: Folder) -> bool:
-    is_finished = (read_json(folder.training(method.name)) or {}).get("finished", False)
-    return bool(is_finished) and (folder.run(method.name) / WEIGHTS_FILE).is_file()
+def _is_trained(method: Method, workspace: Workspace) -> bool:
+    is_finished = (read_json(workspace.training(method.name)) or {}).get("finished", False)
+    return bool(is_finished) and (workspace.run(method.name) / WEIGHTS_FILE).is_file()
 
 
 def train_row(method: Method, plan: Plan, workspace: Workspace, progress: Progress) -> tuple[int, float]:
     """Train or resume the run of a method, unless it is finished; return its updates and seconds."""
-    folder, name = workspace.folder, method.name
-    if _is_trained(method, folder):
-        facts = read_json(folder.training(name)) or {}
+    name = method.name
+    if _is_trained(method, workspace):
+        facts = read_json(workspace.training(name)) or {}
         return int(facts["updates"]), float(facts["seconds"])
     started = {"settings": plan.training_settings(method)}
-    write_json(folder.training(name), started, overwrite=True)
-    recipe, run = save_often(plan.recipes[name]), folder.run(name)
+    write_json(workspace.training(name), started, overwrite=True)
+    recipe, run = save_often(plan.recipes[name]), workspace.run(name)
     total = recipe.optimizer.num_updates
     steps = snapshot_steps(total, recipe.run.save_every)
     is_started = (run / RECIPE_FILE).is_file()
     report_step = progress.on_training(name, total)
 
     def on_step(report: StepReport) -> None:
-        keep_snapshot(report.step - 1, run, output=folder.snapshots(name), steps=steps)
+        keep_snapshot(report.step - 1, run, output=workspace.snapshots(name), steps=steps)
         report_step(report)
 
     state = train(
@@ -242,7 +214,7 @@ def train_row(method: Method, plan: Plan, workspace: Workspace, progress: Progre
     if state.is_interrupted:
         raise TrainingStopped(f"training of {name} stopped at update {state.step} of {total}")
     facts = {"finished": True, "updates": state.step, "seconds": round(state.seconds, 1)}
-    write_json(folder.training(name), started | facts, overwrite=True)
+    write_json(workspace.training(name), started | facts, overwrite=True)
     return state.step, state.seconds
 
 
@@ -284,7 +256,7 @@ def load_row_encoder(method: Method, plan: Plan, workspace: Workspace) -> Encode
     if method.name == UNTRAINED:
         return untrained_encoder(plan.recipes[method.name], plan)
     if method.name != FROZEN:
-        return load_encoder(workspace.folder.run(method.name))
+        return load_encoder(workspace.run(method.name))
     if plan.has_pictures:
         return load_encoder()
     raw = EncoderSettings(
@@ -298,12 +270,8 @@ def load_row_encoder(method: Method, plan: Plan, workspace: Workspace) -> Encode
 
 def untrained_encoder(recipe: Recipe, plan: Plan) -> Encoder:
     """Return the encoder that a run of this recipe starts with."""
-    if recipe.encoder.base == "vector" and not recipe.encoder.vector.in_features:
-        width = load_vectors(plan.train.records[0]).shape[1]
-        vector = replace(recipe.encoder.vector, in_features=width)
-        recipe = replace(recipe, encoder=replace(recipe.encoder, vector=vector))
     torch.manual_seed(recipe.run.seed)
-    encoder = build_encoder(recipe)
+    encoder = build_encoder(complete_recipe(recipe, plan.train))
     if isinstance(encoder.base, VectorBase):
         encoder.base.fit(load_vectors(record) for record in plan.train)
     return encoder.eval()
@@ -318,7 +286,8 @@ def score_row(
         frames = FrameCache(workspace.cache, size=(data.frame_size,) * 2, fit=data.fit)
         library = Library(None, frames)
     else:
-        library = Library.of(encoder.to(choose_device(workspace.device)), workspace.cache)
+        encoder = encoder.to(choose_device(workspace.device))
+        library = Library(encoder, *open_caches(encoder, workspace.cache))
 
     def embed(videos: Dataset) -> EmbeddingSet:
         if library.encoder is None:
@@ -338,7 +307,7 @@ def score_row(
 
     seen = embed(plan.train) if plan.is_labelled else None
     held_out = embed(plan.held_out)
-    held_out.save(workspace.folder.embeddings(method.name), overwrite=True)
+    held_out.save(workspace.embeddings(method.name), overwrite=True)
     report = score(held_out)
     if plan.perturb:
         report = replace(report, robust=_score_perturbed(library, plan))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +26,11 @@ from cycleback.training import read_log
 
 @dataclass(frozen=True)
 class Comparison:
-    """A finished comparison.
+    """A finished comparison."""
 
-    Attributes:
-        output: its folder, with report.html, report.json and report.md.
-        rows: method name -> its row.
-        content: the content of report.json.
-    """
-
-    output: Path
-    rows: Mapping[str, Row]
-    content: Mapping[str, Any]
+    output: Path  # its folder, with report.html, report.json and report.md
+    rows: Mapping[str, Row]  # by name of the method
+    content: Mapping[str, Any]  # of report.json
 
 
 def compare(
@@ -86,18 +80,19 @@ def compare(
         perturb=perturb,
         allow_overlap=allow_overlap,
     )
-    workspace = Workspace(open_folder(Path(output)), device, cache)
+    workspace = Workspace(Path(output), device, cache)
+    open_folder(workspace.root)
     for method in plan.methods:
         if method.is_trained:
-            check_settings(workspace.folder, method.name, plan.training_settings(method), overwrite=overwrite)
+            check_settings(workspace, method.name, plan.training_settings(method), overwrite=overwrite)
     rows = _make_rows(plan, workspace, progress)
     content = _content(plan, rows, workspace, command=command)
     scenes = draw_scenes(plan, workspace, content["best"])
-    content |= {"example": scenes.example.to_json(), "snapshots": scenes.snapshots, "pair": scenes.pair}
+    content |= {"example": asdict(scenes.example), "snapshots": scenes.snapshots, "pair": scenes.pair}
     content["how"]["seconds"] = round(time.monotonic() - started, 1)
-    write_page(workspace.folder.root, content, scenes=scenes)
-    write_json(workspace.folder.root / "report.json", content, overwrite=True)
-    return Comparison(workspace.folder.root, rows, content)
+    write_page(workspace.root, content, scenes=scenes)
+    write_json(workspace.root / "report.json", content, overwrite=True)
+    return Comparison(workspace.root, rows, content)
 
 
 def _make_rows(plan: Plan, workspace: Workspace, progress: Progress) -> dict[str, Row]:
@@ -114,23 +109,21 @@ def _make_rows(plan: Plan, workspace: Workspace, progress: Progress) -> dict[str
 
 def _content(plan: Plan, rows: Mapping[str, Row], workspace: Workspace, *, command: str) -> dict[str, Any]:
     """Return everything on the page except its pictures."""
-    shown = {
-        name: {
-            "title": plan.title(row.method),
-            "losses": dict(row.method.weights),
-            **row.to_json(),
-        }
+    described = {
+        name: {"title": plan.title(row.method), "losses": dict(row.method.weights), **row.to_json()}
         for name, row in rows.items()
     }
-    logs = {name: read_log(workspace.folder.run(name)) for name, row in rows.items() if row.method.is_trained}
+    logs = {name: read_log(workspace.run(name)) for name, row in rows.items() if row.method.is_trained}
+    reports = {name: row.report for name, row in rows.items()}
+    counts = {"train": len(plan.train), "held out": len(plan.held_out)}
     return {
         "title": plan.dataset.root.resolve().name,
         "is_labelled": plan.is_labelled,
         "has_pictures": plan.has_pictures,
-        "best": best_method(shown),
-        "reading": write_reading(shown),
-        "warnings": list_warnings(shown, {name: row.report for name, row in rows.items()}, plan.left_out),
-        "rows": shown,
+        "best": best_method(described),
+        "reading": write_reading(described),
+        "warnings": list_warnings(described, reports, plan.left_out),
+        "rows": described,
         "splits": list(plan.other_splits),
         "curves": {
             name: [
@@ -139,20 +132,15 @@ def _content(plan: Plan, rows: Mapping[str, Row], workspace: Workspace, *, comma
             for name, log in logs.items()
         },
         "recipe": recipe_toml(plan.recipes[UNTRAINED]),
-        "how": _circumstances(plan, command=command, device=str(choose_device(workspace.device))),
-    }
-
-
-def _circumstances(plan: Plan, *, command: str, device: str) -> dict[str, Any]:
-    counts = {"train": len(plan.train), "held out": len(plan.held_out)}
-    return {
-        "command": command,
-        "data": str(plan.dataset.root),
-        "videos": counts | {split: len(plan.dataset.split(split)) for split in plan.other_splits},
-        "key_events": list(plan.dataset.event_names),
-        "recipe": " ".join([plan.recipe_name, *plan.overrides]),
-        "seed": plan.seed,
-        "protocol": plan.protocol,
-        "device": device_name(device),
-        "versions": {"cycleback": __version__, **package_versions()},
+        "how": {
+            "command": command,
+            "data": str(plan.dataset.root),
+            "videos": counts | {split: len(plan.dataset.split(split)) for split in plan.other_splits},
+            "key_events": list(plan.dataset.event_names),
+            "recipe": " ".join([plan.recipe_name, *plan.overrides]),
+            "seed": plan.seed,
+            "protocol": plan.protocol,
+            "device": device_name(str(choose_device(workspace.device))),
+            "versions": {"cycleback": __version__, **package_versions()},
+        },
     }

@@ -8,45 +8,16 @@ Shapes: V videos, R resamples, n values, L different values.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
 Numbers = NDArray[Any]  # floats, integers or booleans
-Statistic = Literal["mean", "median"]
 RESAMPLES = 1000
 LEVEL = 0.95
 MIN_VIDEOS = 3  # two videos make one pair, and resampling them says nothing
-
-
-def bootstrap_interval(
-    values: Floats,
-    *,
-    statistic: Statistic = "mean",
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> tuple[float, float] | None:
-    """Return the interval of the mean or median of one value per video (V,) or pair of videos (V, V).
-
-    NaN and the diagonal are left out. None for fewer than three videos.
-    """
-    if values.ndim not in (1, 2) or values.shape != (len(values),) * values.ndim:
-        raise ValueError(
-            f"expected one value per video (V,) or per pair of videos (V, V), got {values.shape}"
-        )
-    if statistic not in ("mean", "median"):
-        raise ValueError(f"statistic must be 'mean' or 'median', got {statistic!r}")
-    if values.ndim == 2:
-        values = np.where(np.eye(len(values), dtype=bool), np.nan, values)
-    counts = draw_counts(len(values), resamples=resamples, seed=seed)
-    known = ~np.isnan(values)
-    if statistic == "mean":
-        return middle_interval(resample_means(np.nan_to_num(values), known, counts), level=level)
-    where = np.nonzero(known)
-    return middle_interval(resample_medians(values[known], counts, where[0], where[-1]), level=level)
 
 
 def draw_counts(
@@ -93,14 +64,12 @@ def resample_medians(
     return np.where(total[:, 0] > 0, middle, np.nan)
 
 
-def middle_interval(samples: Floats, *, level: float = LEVEL) -> tuple[float, float] | None:
-    """Return the middle `level` of `samples` (R,) without NaN; None where all are NaN."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie in (0, 1), got {level}")
+def middle_interval(samples: Floats) -> tuple[float, float] | None:
+    """Return the middle 95 % of `samples` (R,) without NaN; None where all are NaN."""
     known = samples[~np.isnan(samples)]
     if not len(known):
         return None
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 

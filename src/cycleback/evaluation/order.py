@@ -4,8 +4,7 @@ Kendall's tau asks whether the frames of one video find the frames of another in
 its three variants are defined in `cycleback.alignment.cycles`, and so are cycles. Both metrics are computed
 per pair of videos from one table of nearest frames, so that videos can be resampled.
 
-Shapes: N frames of a video, n frames of the query, S frames of the reference, D embedding size, V videos,
-P ordered pairs.
+Shapes: N frames of a video, D embedding size, V videos.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment.cycles import MatchOrder, TauVariant, cycle_consistency_rate
-from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_frames, nearest_table
+from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_table
 
 Undefined = Literal["zero", "drop"]
 MAX_THREE_WAY_VIDEOS = 20  # their 6,840 ordered triples take seconds; those of 100 videos would take minutes
@@ -35,29 +34,21 @@ class MeanTau:
     table: NDArray[np.float64] = field(compare=False, repr=False, default_factory=lambda: np.empty((0, 0)))
 
 
-def kendalls_tau(query: Floats, reference: Floats, *, variant: TauVariant = "b") -> float:
-    """Return tau of the nearest neighbours of `query` (N, D) in `reference` (S, D); undefined counts as 0."""
-    return float(np.nan_to_num(MatchOrder.of(nearest_frames(query, [reference])).taus(variant)[0]))
-
-
 def mean_tau(
-    embeddings: Sequence[Floats], *, variant: TauVariant = "b", stride: int = 1, undefined: Undefined = "zero"
+    embeddings: Sequence[Floats], *, variant: TauVariant = "b", undefined: Undefined = "zero"
 ) -> MeanTau:
     """Return the mean tau over all ordered pairs of different videos.
 
     Args:
         embeddings: (N, D) per video.
         variant: "a", "b" or "strict".
-        stride: Keep every `stride`-th frame of each video.
         undefined: "zero" counts a collapsed pair as 0; "drop" leaves it out, as the authors' program does.
     """
-    if stride < 1 or undefined not in get_args(Undefined):
-        raise ValueError(
-            f"expected stride >= 1 and undefined 'zero' or 'drop', got {stride} and {undefined!r}"
-        )
+    if undefined not in get_args(Undefined):
+        raise ValueError(f"undefined must be 'zero' or 'drop', got {undefined!r}")
     if len(embeddings) < 2:
         return MeanTau(None, 0, 0)
-    return average_pairs(pair_taus([block[::stride] for block in embeddings], variant=variant), undefined)
+    return average_pairs(pair_taus(embeddings, variant=variant), undefined)
 
 
 def average_pairs(table: NDArray[np.float64], undefined: Undefined = "zero") -> MeanTau:
@@ -82,8 +73,8 @@ def pair_orders(nearest: NearestTable) -> MatchOrder:
         videos = np.flatnonzero(lengths == length)
         matches = nearest.frames[:, starts[videos][:, None] + np.arange(length)]  # (V, videos, length)
         order = MatchOrder.of(matches.reshape(-1, length))
-        found = np.stack([order.concordant, order.discordant])
-        counts[:, videos] = found.reshape(2, len(lengths), len(videos)).transpose(0, 2, 1)
+        both = np.stack([order.concordant, order.discordant])
+        counts[:, videos] = both.reshape(2, len(lengths), len(videos)).transpose(0, 2, 1)
     pairs = np.broadcast_to((lengths * (lengths - 1) / 2)[:, None], counts.shape[1:])
     return MatchOrder(counts[0], counts[1], pairs)
 

@@ -19,6 +19,7 @@ resamples of them.
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +45,6 @@ class PhaseAccuracy:
     """
 
     by_fraction: Mapping[float, float]
-    train_videos: Mapping[float, int]
-    frames: int
     right: NDArray[np.int64] = field(compare=False, repr=False)
     lengths: NDArray[np.int64] = field(compare=False, repr=False)
 
@@ -85,24 +84,7 @@ def phase_accuracy(
         scores[share] = float(is_right.mean())
     lengths = np.array([len(block) for block, _ in held_out])
     right = np.add.reduceat(is_right.astype(np.int64), np.cumsum([0, *lengths[:-1]]))
-    return PhaseAccuracy(scores, counts, len(phases), right, lengths)
-
-
-@dataclass(frozen=True)
-class Episodes:
-    """Accuracies of few-shot episodes."""
-
-    accuracies: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean accuracy."""
-        return float(np.mean(self.accuracies))
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of single episodes."""
-        return float(np.std(self.accuracies))
+    return PhaseAccuracy(scores, right, lengths)
 
 
 def few_shot_accuracy(
@@ -112,65 +94,48 @@ def few_shot_accuracy(
     videos: Sequence[int] | None = None,
     episodes: int = EPISODES,
     seed: int = 0,
-    stride: int = 1,
     protocol: str | Protocol = "linear",
-) -> Mapping[int, Episodes]:
-    """Return the accuracy by number of labelled training videos, up to the number there are.
+) -> Mapping[int, tuple[float, ...]]:
+    """Return the accuracies of all episodes by number of labelled training videos.
 
     Args:
         train: (embeddings (N, D), phases (N,)) of the training videos.
         held_out: The same of the held-out videos.
-        videos: Numbers of training videos; by default those of the protocol.
+        videos: Numbers of training videos; by default those of the protocol. Larger than `train`: left out.
         episodes: Draws per number.
         seed: Of the draws.
-        stride: Test on every `stride`-th frame of the held-out videos.
         protocol: Sets the classifier.
     """
     settings = named_protocol(protocol)
     numbers = settings.few_shot_videos if videos is None else tuple(videos)
-    if episodes < 1 or stride < 1 or not numbers or min(numbers) < 1:
-        got = f"{episodes} episodes, stride {stride}, {numbers} videos"
+    if episodes < 1 or not numbers or min(numbers) < 1:
         raise ValueError(
-            f"expected at least one episode, stride and number of videos of 1 or more, got {got}"
+            f"expected episodes and numbers of videos of 1 or more, got {episodes} episodes, {numbers} videos"
         )
     if not train or not held_out:
         raise ValueError(
             f"expected videos on both sides, got {len(train)} to learn from, {len(held_out)} held out"
         )
-    shots = _Shots(train, [(block[::stride], phases[::stride]) for block, phases in held_out], settings)
+    (known, phases), (others, truth) = pool_frames(train), pool_frames(held_out)
+    if settings.classifier == "logistic":
+        known, others = standardize(known, others)
+    starts = np.cumsum([0, *(len(block) for block, _ in train)])
+
+    @cache  # a repeated draw is not trained again
+    def train_and_test(drawn: tuple[int, ...]) -> float:
+        rows = np.concatenate([np.arange(starts[video], starts[video + 1]) for video in drawn])
+        predict = fit_classifier(
+            settings.classifier, known[rows], phases[rows], max_iterations=EPISODE_ITERATIONS
+        )
+        return float((predict(others) == truth).mean())
+
     rng = np.random.default_rng(seed)
-    found = {}
+    accuracies = {}
     for number in numbers:
-        draws = [np.sort(rng.permutation(len(train))[:number]) for _ in range(episodes)]
+        draws = [tuple(np.sort(rng.permutation(len(train))[:number]).tolist()) for _ in range(episodes)]
         if number <= len(train):
-            found[number] = Episodes(tuple(shots.accuracy(draw) for draw in draws))
-    return found
-
-
-class _Shots:
-    """Training videos ready to be drawn from; a repeated draw is not trained again."""
-
-    def __init__(
-        self, train: Sequence[LabelledFrames], held_out: Sequence[LabelledFrames], settings: Protocol
-    ) -> None:
-        known, self.phases = pool_frames(train)
-        others, self.truth = pool_frames(held_out)
-        is_scaled = settings.classifier == "logistic"
-        self.known, self.others = standardize(known, others) if is_scaled else (known, others)
-        self.starts = np.cumsum([0, *(len(block) for block, _ in train)])
-        self.classifier = settings.classifier
-        self.done: dict[tuple[int, ...], float] = {}
-
-    def accuracy(self, videos: NDArray[np.int64]) -> float:
-        """Return the share of held-out frames whose phase is found from the labels of `videos`."""
-        key = tuple(int(video) for video in videos)
-        if key not in self.done:
-            rows = np.concatenate([np.arange(self.starts[v], self.starts[v + 1]) for v in key])
-            predict = fit_classifier(
-                self.classifier, self.known[rows], self.phases[rows], max_iterations=EPISODE_ITERATIONS
-            )
-            self.done[key] = float((predict(self.others) == self.truth).mean())
-        return self.done[key]
+            accuracies[number] = tuple(map(train_and_test, draws))
+    return accuracies
 
 
 def fit_classifier(
@@ -222,7 +187,6 @@ class Progression:
 
     value: float | None
     by_event: Mapping[str, float]
-    frames: int
     sums: Mapping[str, "Sums"] = field(default_factory=dict, repr=False, compare=False)
 
     def resample(self, counts: Floats) -> NDArray[np.float64]:
@@ -285,9 +249,8 @@ def phase_progression(
             sums[event] = _sum_errors(held_out, event, column)
     sums = {event: sums[event] for event in names if event in sums}
     scores = {event: float(part.r_squared(np.ones((1, len(held_out))))[0]) for event, part in sums.items()}
-    frames = sum(len(block) for block, events in held_out if any(event in sums for event in events))
     value = float(np.mean(list(scores.values()))) if scores else None
-    return Progression(value, scores, frames, sums)
+    return Progression(value, scores, sums)
 
 
 def _fit_least_squares(videos: Sequence[LabelledEvents], events: Sequence[str]) -> NDArray[np.float64]:

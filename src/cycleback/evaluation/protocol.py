@@ -30,26 +30,15 @@ Classifier = Literal["logistic", "svm"]
 
 @dataclass(frozen=True)
 class Protocol:
-    """Settings of one evaluation.
+    """Settings of one evaluation."""
 
-    Attributes:
-        name: key in `PROTOCOLS`.
-        classifier: "logistic", regression on standardised embeddings, or "svm", RBF kernel on raw ones.
-        first_videos: whether smaller shares are the first training videos instead of a seeded draw.
-        few_shot_videos: numbers of training videos for few-shot classification.
-        progression_shift: frames between a key event and the frame from which progression is counted.
-        tau_variant: "a", "b" or "strict", see `cycleback.evaluation.order`.
-        tau_stride: use every n-th frame for tau.
-        tau_undefined: "zero" or "drop".
-    """
-
-    name: str
-    classifier: Classifier = "logistic"
-    first_videos: bool = False
-    few_shot_videos: tuple[int, ...] = (1, 2, 3, 5, 10)
-    progression_shift: int = 0
-    tau_variant: TauVariant = "b"
-    tau_stride: int = 1
+    name: str  # key in `PROTOCOLS`
+    classifier: Classifier = "logistic"  # on standardised embeddings; "svm": RBF kernel on raw ones
+    first_videos: bool = False  # smaller shares are the first training videos instead of a seeded draw
+    few_shot_videos: tuple[int, ...] = (1, 2, 3, 5, 10)  # numbers of training videos
+    progression_shift: int = 0  # frames from a key event to the frame from which progression is counted
+    tau_variant: TauVariant = "b"  # "a", "b" or "strict", see `cycleback.evaluation.order`
+    tau_stride: int = 1  # use every n-th frame for tau
     tau_undefined: Undefined = "zero"
 
 

@@ -121,12 +121,8 @@ def mean_report(
         phase_accuracy_by_fraction=_mean_by_key([part.phase_accuracy_by_fraction for part in parts]),
         precision_at=_mean_by_key([part.precision_at for part in parts]),
         few_shot=_mean_few_shot([part.few_shot for part in parts]),
-        progression_by_event=_prefix_actions(
-            {name: part.progression_by_event for name, part in reports.items()}
-        ),
-        event_error_by_event=_prefix_actions(
-            {name: part.event_error_by_event for name, part in reports.items()}
-        ),
+        progression_by_event=_prefix_actions(reports, "progression_by_event"),
+        event_error_by_event=_prefix_actions(reports, "event_error_by_event"),
         event_errors=draw_errors([error for part in parts for error in part.event_errors]),
         calibration=pool_bins([part.calibration for part in parts]),
         intervals=intervals or {},
@@ -163,5 +159,7 @@ def _mean_few_shot(parts: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[s
     return {videos: {name: means[name][videos] for name in means} for videos in means["mean"]}
 
 
-def _prefix_actions(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def _prefix_actions(reports: Mapping[str, Report], name: str) -> dict[str, float]:
+    """Join a field by key event of several actions; keys become `action: event`."""
+    parts = {action: getattr(report, name) for action, report in reports.items()}
     return {f"{action}: {event}": value for action, part in parts.items() for event, value in part.items()}

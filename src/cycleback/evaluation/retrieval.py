@@ -34,18 +34,16 @@ class RetrievalPrecision:
 
 
 def retrieval_precision(
-    videos: Sequence[LabelledFrames], *, at: Sequence[int] = PRECISION_AT, stride: int = 1
+    videos: Sequence[LabelledFrames], *, at: Sequence[int] = PRECISION_AT
 ) -> RetrievalPrecision:
     """Return the share of the K nearest frames of other videos that are in the phase of the query.
 
     Args:
         videos: (embeddings (N, D), phases (N,)) of each video.
         at: The numbers K.
-        stride: Keep every `stride`-th frame of each video, as queries and as answers.
     """
-    if stride < 1 or not at or min(at) < 1:
-        raise ValueError(f"expected stride >= 1 and K >= 1, got {stride} and {tuple(at)}")
-    videos = [(block[::stride], phases[::stride]) for block, phases in videos]
+    if not at or min(at) < 1:
+        raise ValueError(f"expected K >= 1, got {tuple(at)}")
     lengths = [len(block) for block, _ in videos]
     ranks = [k for k in at if len(videos) > 1 and k <= sum(lengths) - max(lengths)]
     if not ranks:

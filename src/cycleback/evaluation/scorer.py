@@ -118,10 +118,10 @@ class Findings:
 
     def report(self, protocol: Protocol, *, can_count_frames: bool) -> Report:
         """Return the report, with an interval for each resampled score."""
-        found = {name: middle_interval(values) for name, values in self.samples.items()}
+        intervals = {name: middle_interval(values) for name, values in self.samples.items()}
         return Report(
             **self.scores,
-            intervals={name: bounds for name, bounds in found.items() if bounds is not None},
+            intervals={name: bounds for name, bounds in intervals.items() if bounds is not None},
             counts=self.counts,
             protocol=protocol.name,
             can_count_frames=can_count_frames,
@@ -130,7 +130,7 @@ class Findings:
 
 def _mean_intervals(parts: list[Findings]) -> dict[str, tuple[float, float]]:
     """Return intervals of means over actions; an action that cannot be resampled stays at its score."""
-    found = {}
+    intervals = {}
     for name in dict.fromkeys(name for part in parts for name in part.samples):
         rows = []
         for part in parts:
@@ -139,8 +139,8 @@ def _mean_intervals(parts: list[Findings]) -> dict[str, tuple[float, float]]:
                 rows.append(np.where(np.isnan(samples), score, samples))
         bounds = middle_interval(np.mean(rows, axis=0)) if rows else None
         if bounds is not None:
-            found[name] = bounds
-    return found
+            intervals[name] = bounds
+    return intervals
 
 
 @dataclass(frozen=True)
@@ -263,8 +263,11 @@ class ActionScorer:
             found.samples["phase_accuracy"] = resample_means(accuracy.right, accuracy.lengths, counts)
         if self.few_shot:
             few = few_shot_accuracy(taught, tested, seed=self.seed, protocol=self.protocol)
-            found.scores["few_shot"] = {str(k): {"mean": e.mean, "spread": e.spread} for k, e in few.items()}
-            found.scores["few_shot1"] = few[1].mean if 1 in few else None
+            found.scores["few_shot"] = {
+                str(k): {"mean": float(np.mean(shares)), "spread": float(np.std(shares))}
+                for k, shares in few.items()
+            }
+            found.scores["few_shot1"] = float(np.mean(few[1])) if 1 in few else None
 
 
 def event_scores(error: EventError, suffix: str) -> dict[str, Any]:
@@ -280,13 +283,13 @@ def resample_events(
 ) -> dict[str, NDArray[np.float64]]:
     """Return median error and PCE (R,) with each held-out video counted as often as `counts` (R, V) says."""
     queries, size = labels.videos[error.labels], counts.shape[1]
-    found = {"event_error_frames": resample_medians(error.errors, counts, queries, error.videos)}
+    samples = {"event_error_frames": resample_medians(error.errors, counts, queries, error.videos)}
     cells = queries * size + error.videos
     total = np.bincount(cells, minlength=size**2).reshape(size, size)
     for name, within in (("pce1", 1), ("pce3", 3)):
         near = np.bincount(cells[error.errors <= within], minlength=size**2).reshape(size, size)
-        found[name] = resample_means(near, total, counts)
-    return {name + suffix: values for name, values in found.items()}
+        samples[name] = resample_means(near, total, counts)
+    return {name + suffix: values for name, values in samples.items()}
 
 
 def with_phases(videos: EmbeddingSet) -> list[LabelledFrames]:

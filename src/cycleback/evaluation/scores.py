@@ -26,25 +26,15 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Column:
-    """One score of a table.
+    """One score of a table."""
 
-    Attributes:
-        key: path to the score in a row, such as "tau" or "robust/cropped/tau".
-        title: heading.
-        pattern: format of the value.
-        better: which direction is better; "" for a value that is not a score, such as minutes.
-        brief: format in the terminal and on report pages, where it differs.
-        short: heading in the terminal.
-        group: heading above several columns.
-    """
-
-    key: str
+    key: str  # path to the score in a row, such as "tau" or "robust/cropped/tau"
     title: str
-    pattern: str = "{:.3f}"
-    better: Literal["lower", "higher", ""] = "higher"
-    brief: str = ""
-    short: str = ""
-    group: str = ""
+    pattern: str = "{:.3f}"  # format of the value
+    better: Literal["lower", "higher", ""] = "higher"  # "" for a value that is not a score, such as minutes
+    brief: str = ""  # format in the terminal and on report pages, where it differs
+    short: str = ""  # heading in the terminal
+    group: str = ""  # heading above several columns
 
     @property
     def heading(self) -> str:
@@ -53,17 +43,17 @@ class Column:
 
     def value(self, row: Mapping[str, Any]) -> float | None:
         """Return the score of a row; of [mean, spread] over seeds, the mean."""
-        found = look_up(row, self.key)
-        value: float | None = found[0] if isinstance(found, list) else found
+        stored = look_up(row, self.key)
+        value: float | None = stored[0] if isinstance(stored, list) else stored
         return value
 
     def text(self, row: Mapping[str, Any]) -> str:
         """Print the score; of several seeds as mean ± spread."""
-        value, found = self.value(row), look_up(row, self.key)
+        value, stored = self.value(row), look_up(row, self.key)
         if value is None:
             return MISSING
-        has_spread = isinstance(found, list) and row.get("seeds", 1) > 1
-        return self.pattern.format(value) + (f" ± {self.pattern.format(found[1])}" if has_spread else "")
+        has_spread = isinstance(stored, list) and row.get("seeds", 1) > 1
+        return self.pattern.format(value) + (f" ± {self.pattern.format(stored[1])}" if has_spread else "")
 
     def interval(self, row: Mapping[str, Any]) -> str:
         """Print the 95 % interval as [low, high], or "" if there is none."""
@@ -127,23 +117,19 @@ def columns(*keys: str, brief: bool = False, under: str = "", group: str = "") -
         group: heading above the columns.
     """
     chosen = [SCORES[key] for key in keys]
+    patterns = [(column.brief if brief else "") or column.pattern for column in chosen]
     return [
-        replace(
-            column,
-            key=f"{under}/{column.key}".strip("/"),
-            pattern=(column.brief if brief else "") or column.pattern,
-            group=group,
-        )
-        for column in chosen
+        replace(column, key=f"{under}/{column.key}".strip("/"), pattern=pattern, group=group)
+        for column, pattern in zip(chosen, patterns, strict=True)
     ]
 
 
 def look_up(row: Mapping[str, Any], path: str) -> Any:
     """Return the value at a/b in nested mappings, or None."""
-    found: Any = row
+    value: Any = row
     for key in path.split("/"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 @dataclass(frozen=True)
@@ -280,27 +266,27 @@ def to_markdown(rows: Mapping[str, Report], *, baseline: str = TIME_ONLY, interv
 
 
 def notes(rows: Mapping[str, Report]) -> list[str]:
-    """Return what a reader must know to trust the reports: undefined pairs, overlap, frame counting."""
-    found = []
+    """List what a reader must know to trust the reports: undefined pairs, overlap, frame counting."""
+    sentences = []
     for name, report in rows.items():
         counts = report.counts
         pairs = counts.get("pairs", 0)
         if undefined := counts.get("tau_undefined", 0):
             handling = UNDEFINED.get(report.protocol, "counted as 0")
-            found.append(f"{name}: tau is undefined for {undefined} of {pairs} pairs ({handling}).")
+            sentences.append(f"{name}: tau is undefined for {undefined} of {pairs} pairs ({handling}).")
         if (backwards := counts.get("pairs_backwards", 0)) > MAX_BACKWARD_SHARE * pairs:
-            found.append(
+            sentences.append(
                 f"{name}: {backwards} of {pairs} pairs are matched backwards in time. Cycles have no "
                 "direction: train with loss.weights.order=0.3."
             )
         if shared := counts.get("videos_in_both", 0):
-            found.append(f"{name}: {shared} held-out videos are among the training videos.")
+            sentences.append(f"{name}: {shared} held-out videos are among the training videos.")
         if shared := counts.get("persons_in_both", 0):
-            found.append(
+            sentences.append(
                 f"{name}: {shared} held-out videos show a person who is also in the training videos."
             )
         if report.can_count_frames:
-            found.append(
+            sentences.append(
                 f"{name}: this embedder can count frames, which satisfies cycle-consistency without looking."
             )
-    return found
+    return sentences

@@ -1,60 +1,15 @@
-"""Recipes: the settings of a run, the files that hold them, and the objects built from them."""
+"""Recipes: the settings of a run, the files that hold them, and the objects built from them.
 
-from cycleback.recipe.build import (
-    LOSSES,
-    SAMPLERS,
-    build_batches,
-    build_encoder,
-    build_loss,
-    build_optimizer,
-)
+The classes of the sections, such as `EncoderSettings`, are in `cycleback.recipe.sections`.
+"""
+
+from cycleback.recipe.build import build_batches, build_encoder, build_loss, build_optimizer
 from cycleback.recipe.files import RECIPE_FILE, load_recipe, recipe_names, recipe_toml, require_used
-from cycleback.recipe.sections import (
-    ConvSettings,
-    DataSettings,
-    EfficientNetLite0Settings,
-    EncoderSettings,
-    GRUSettings,
-    LossSettings,
-    MLPSettings,
-    PooledSettings,
-    Recipe,
-    ResNet50Settings,
-    SaLSettings,
-    StochasticSettings,
-    SupervisedSettings,
-    TCCSettings,
-    TCNSettings,
-    TimmSettings,
-    TransformersSettings,
-    VectorSettings,
-)
-from cycleback.training.settings import OptimizerSettings, RunSettings
+from cycleback.recipe.sections import Recipe
 
 __all__ = [
-    "LOSSES",
     "RECIPE_FILE",
-    "SAMPLERS",
-    "ConvSettings",
-    "DataSettings",
-    "EfficientNetLite0Settings",
-    "EncoderSettings",
-    "GRUSettings",
-    "LossSettings",
-    "MLPSettings",
-    "OptimizerSettings",
-    "PooledSettings",
     "Recipe",
-    "ResNet50Settings",
-    "RunSettings",
-    "SaLSettings",
-    "StochasticSettings",
-    "SupervisedSettings",
-    "TCCSettings",
-    "TCNSettings",
-    "TimmSettings",
-    "TransformersSettings",
-    "VectorSettings",
     "build_batches",
     "build_encoder",
     "build_loss",

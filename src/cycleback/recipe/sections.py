@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from cycleback.data.augmentation import AugmentSettings
 from cycleback.errors import one_of
@@ -21,23 +21,16 @@ LossName = Literal["tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
 
 @dataclass(frozen=True)
 class DataSettings:
-    """Which frames of which videos.
-
-    Attributes:
-        action: train on this action only; "" trains on all, with one action per batch.
-        held_out: share of the videos kept out of training.
-        stride: frames between two sampled frames, of sampler "strided".
-        context_scale: range of the factor on the context stride, drawn once per clip.
-    """
+    """Which frames of which videos."""
 
     frame_size: int = 112
-    action: str = ""
+    action: str = ""  # train on this action only; "" trains on all, with one action per batch
     fit: Literal["stretch", "crop"] = "stretch"
-    held_out: float = 0.2
+    held_out: float = 0.2  # share of the videos kept out of training
     sampler: Literal["random_sorted", "segments", "strided"] = "random_sorted"
     frames_per_video: int = 20
-    stride: int = 16
-    context_scale: tuple[float, float] = (1.0, 1.0)
+    stride: int = 16  # frames between two sampled frames, of sampler "strided"
+    context_scale: tuple[float, float] = (1.0, 1.0)  # factor on the context stride, drawn once per clip
 
     def __post_init__(self) -> None:
         low, high = self.context_scale
@@ -143,18 +136,13 @@ class PooledSettings:
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """Base network and embedder, each with a section for its own settings.
-
-    Attributes:
-        statistics: which statistics BatchNorm of the base uses while it trains.
-        train_from: the first part of the base that trains, such as "network.layer2"; "" trains all of it.
-    """
+    """Base network and embedder, each with a section for its own settings."""
 
     base: str = "efficientnet_lite0"
     embedder: str = "conv"
     train_base: Literal["frozen", "bn", "all"] = "frozen"
-    statistics: Literal["batch", "fixed"] = "batch"
-    train_from: str = ""
+    statistics: Literal["batch", "fixed"] = "batch"  # of BatchNorm in the base while it trains
+    train_from: str = ""  # the first part of the base that trains, such as "network.layer2"; "": all of it
     efficientnet_lite0: EfficientNetLite0Settings = field(default_factory=EfficientNetLite0Settings)
     resnet50: ResNet50Settings = field(default_factory=ResNet50Settings)
     timm: TimmSettings = field(default_factory=TimmSettings)
@@ -280,77 +268,61 @@ class Recipe:
         return unused_settings(lambda key: attrgetter(key)(self))
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """Settings that have an effect only with certain values of another setting.
+_PICTURES = "augment data.frame_size data.fit encoder.train_base"
+_TRAINED_BASE = "encoder.statistics encoder.train_from optimizer.base_factor"
+_AUGMENTS = "augment.flip augment.brightness augment.contrast augment.hue augment.saturation augment.crop"
+_CYCLES = "loss.tcc.kind loss.tcc.huber_delta loss.tcc.label_smoothing"
+_TIMES = "loss.tcc.variance_weight loss.tcc.variance_term"
 
-    Attributes:
-        keys: a setting or a section of settings, such as "encoder.resnet50".
-        control: the setting that decides.
-        is_met: whether the settings have an effect with this value of `control`.
-        advice: the value of `control` to recommend.
-    """
 
-    keys: tuple[str, ...]
-    control: str
-    is_met: Callable[[Any], bool]
-    advice: str = ""
+class Rule(NamedTuple):
+    """Settings that have an effect only with some values of another setting."""
+
+    keys: str  # settings or whole sections
+    control: str  # the setting that decides
+    values: tuple[Any, ...] = ()  # with which they have an effect, the best first; of loss.weights: losses
+    refused: str = ""  # instead of `values`: the only value with which they have none
+
+    def is_met(self, value: Any) -> bool:
+        """Whether the settings have an effect with this value of `control`."""
+        if self.control != "loss.weights":
+            return value in self.values if self.values else value != self.refused
+        if not isinstance(value, Mapping):
+            return True  # refused later, for its type
+        return any(isinstance(w := value.get(name), int | float) and w > 0 for name in self.values)
 
     def describe(self, key: str, value: Any) -> str:
         """Say why a setting has no effect and what to do."""
-        shown = str(value).lower() if isinstance(value, bool) else repr(value)
-        way_out = f", or set {self.advice}" if self.advice else ""
-        return f"{key} does nothing with {self.control} = {shown}. Remove it{way_out}."
+        advice = ""
+        if self.values:
+            best = f"{self.control}={_show(self.values[0])}"
+            best = f"loss.weights.{self.values[0]}=1.0" if self.control == "loss.weights" else best
+            advice = f", or set {best}"
+        return f"{key} does nothing with {self.control} = {_show(value)}. Remove it{advice}."
 
 
-def _only_with(keys: str, control: str, *values: Any) -> Requirement:
-    shown = str(values[0]).lower() if isinstance(values[0], bool) else repr(values[0])
-    return Requirement(tuple(keys.split()), control, lambda value: value in values, f"{control}={shown}")
+def _show(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def _not_with(keys: str, control: str, refused: str, advice: str = "") -> Requirement:
-    return Requirement(tuple(keys.split()), control, lambda value: value != refused, advice)
-
-
-def _with_loss(keys: str, *names: str) -> Requirement:
-    def is_met(weights: Any) -> bool:
-        if not isinstance(weights, Mapping):
-            return True  # refused later, for its type
-        return any(isinstance(w := weights.get(name), int | float) and w > 0 for name in names)
-
-    return Requirement(tuple(keys.split()), "loss.weights", is_met, f"loss.weights.{names[0]}=1.0")
-
-
-REQUIREMENTS: tuple[Requirement, ...] = (
-    *(_only_with(f"encoder.{name}", "encoder.base", name) for name in BASES),
-    *(_only_with(f"encoder.{name}", "encoder.embedder", name) for name in EMBEDDERS),
-    _not_with(
-        "encoder.train_base encoder.statistics encoder.train_from optimizer.base_factor "
-        "augment data.frame_size data.fit",
-        *("encoder.base", "vector"),
-    ),
-    _not_with(
-        "encoder.statistics encoder.train_from optimizer.base_factor augment",
-        *("encoder.train_base", "frozen", "encoder.train_base='all'"),
-    ),
-    _only_with("data.context_scale", "encoder.embedder", "conv", "mlp"),
-    _only_with("data.stride", "data.sampler", "strided"),
-    _only_with("augment.flip augment.brightness augment.contrast augment.hue", "augment.enabled", True),
-    _only_with("augment.saturation augment.crop augment.noise", "augment.enabled", True),
-    _with_loss("loss.tcc", "tcc", "stochastic_tcc", "order"),
-    _with_loss(
-        "loss.tcc.kind loss.tcc.index loss.tcc.variance_weight loss.tcc.variance_term "
-        "loss.tcc.huber_delta loss.tcc.label_smoothing",
-        *("tcc", "stochastic_tcc"),
-    ),
-    _only_with("loss.tcc.variance_weight loss.tcc.variance_term", "loss.tcc.kind", "regression"),
-    _only_with("loss.tcc.huber_delta", "loss.tcc.kind", "huber"),
-    _only_with("loss.tcc.label_smoothing", "loss.tcc.kind", "classification"),
-    _only_with("loss.tcc.index", "loss.tcc.kind", "regression", "mse", "huber"),
-    _with_loss("loss.stochastic", "stochastic_tcc"),
-    *(_with_loss(f"loss.{name}", name) for name in ("tcn", "sal", "supervised")),
-    _only_with("optimizer.momentum", "optimizer.name", "sgd"),
-    _only_with("optimizer.step_updates optimizer.step_factor", "optimizer.schedule", "step"),
+RULES = (
+    *(Rule(f"encoder.{name}", "encoder.base", (name,)) for name in BASES),
+    *(Rule(f"encoder.{name}", "encoder.embedder", (name,)) for name in EMBEDDERS),
+    Rule(f"{_PICTURES} {_TRAINED_BASE}", "encoder.base", refused="vector"),
+    Rule(f"augment {_TRAINED_BASE}", "encoder.train_base", ("all", "bn")),
+    Rule("data.context_scale", "encoder.embedder", ("conv", "mlp")),
+    Rule("data.stride", "data.sampler", ("strided",)),
+    Rule(f"{_AUGMENTS} augment.noise", "augment.enabled", (True,)),
+    Rule("loss.tcc", "loss.weights", ("tcc", "stochastic_tcc", "order")),
+    Rule(f"{_CYCLES} {_TIMES} loss.tcc.index", "loss.weights", ("tcc", "stochastic_tcc")),
+    Rule(_TIMES, "loss.tcc.kind", ("regression",)),
+    Rule("loss.tcc.huber_delta", "loss.tcc.kind", ("huber",)),
+    Rule("loss.tcc.label_smoothing", "loss.tcc.kind", ("classification",)),
+    Rule("loss.tcc.index", "loss.tcc.kind", ("regression", "mse", "huber")),
+    Rule("loss.stochastic", "loss.weights", ("stochastic_tcc",)),
+    *(Rule(f"loss.{name}", "loss.weights", (name,)) for name in ("tcn", "sal", "supervised")),
+    Rule("optimizer.momentum", "optimizer.name", ("sgd",)),
+    Rule("optimizer.step_updates optimizer.step_factor", "optimizer.schedule", ("step",)),
 )
 
 
@@ -361,13 +333,12 @@ def unused_settings(value_of: Callable[[str], Any]) -> dict[str, str]:
         value_of: the value of a setting by its dotted key, such as "encoder.base".
     """
     unused: dict[str, str] = {}
-    for requirement in REQUIREMENTS:
-        value = value_of(requirement.control)
-        if requirement.is_met(value):
-            continue
-        for key in default_settings():
-            if any(key == under or key.startswith(f"{under}.") for under in requirement.keys):
-                unused.setdefault(key, requirement.describe(key, value))
+    for rule in RULES:
+        value = value_of(rule.control)
+        if not rule.is_met(value):
+            for key in default_settings():
+                if any(key == under or key.startswith(f"{under}.") for under in rule.keys.split()):
+                    unused.setdefault(key, rule.describe(key, value))
     return unused
 
 

@@ -47,7 +47,7 @@ def published_models() -> dict[str, Path]:
 def find_run(source: Path | str) -> Path:
     """Return the run folder at a path, or the folder of the published model with this name.
 
-    An existing path that is not a run is returned as it is; reading it then says which file is missing.
+    An existing path that is not a run is returned, too; reading it then says which file is missing.
     """
     path, models = Path(source), published_models()
     if (path / RECIPE_FILE).is_file():
@@ -99,11 +99,8 @@ def embed_videos(
     """
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
     records, event_names = select_records(videos)
-    frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     encoder = encoder.to(choose_device(device))
-    features = None
-    if encoder.train_base == "frozen" and encoder.input_kind == "images":
-        features = FeatureCache(frames, encoder.base, device=encoder.device, precision=precision)
+    frames, features = open_caches(encoder, cache, precision=precision)
     return embed_records(
         encoder,
         records,
@@ -113,6 +110,16 @@ def embed_videos(
         precision=precision,
         progress=progress,
     )
+
+
+def open_caches(
+    encoder: Encoder, cache: Path | None, *, precision: Precision | None = None
+) -> tuple[FrameCache, FeatureCache | None]:
+    """Open the cache of decoded frames, and that of feature maps if the base is frozen and sees images."""
+    frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
+    if encoder.train_base != "frozen" or encoder.input_kind != "images":
+        return frames, None
+    return frames, FeatureCache(frames, encoder.base, device=encoder.device, precision=precision)
 
 
 def choose_device(device: torch.device | str | None = None) -> torch.device:
@@ -184,7 +191,7 @@ def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
         require_tensorboard()
     if recipe.run.start_from:
         find_run(recipe.run.start_from)
-    recipe, split = _complete(recipe, dataset), _split(recipe, dataset)
+    recipe, split = complete_recipe(recipe, dataset), _split(recipe, dataset)
     if recipe.run.select_every:
         choose_held_out(list(dataset.subset(split["held_out"]).records))
     try:
@@ -212,7 +219,7 @@ def remove_run(output: Path) -> None:
         output.rmdir()
 
 
-def _complete(recipe: Recipe, dataset: Dataset) -> Recipe:
+def complete_recipe(recipe: Recipe, dataset: Dataset) -> Recipe:
     """Fill in the vector size of sequences from the data."""
     encoder = recipe.encoder
     if encoder.base != "vector" or encoder.vector.in_features:

@@ -3,14 +3,12 @@
 import dataclasses
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from cycleback.data import Dataset, FrameCache, read_dataset
 from cycleback.errors import ConfigError, UserError
-from cycleback.losses import CombinedLoss
 from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
 from cycleback.progress import Progress
 from cycleback.recipe import (
@@ -23,15 +21,7 @@ from cycleback.recipe import (
     recipe_toml,
 )
 from cycleback.runs.folder import choose_device, create_run, find_run, open_run, remove_run, run_records
-from cycleback.training import (
-    BatchMaker,
-    Processes,
-    StepReport,
-    Trainer,
-    TrainState,
-    join_processes,
-    mix_seed,
-)
+from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
 from cycleback.training.held_out import choose_held_out, held_out_cycle_rate
 from cycleback.training.videos import label_phases, load_times, load_vectors, load_videos
 
@@ -65,28 +55,22 @@ def train(
             is_new = processes.is_first and not resume
             recipe = create_run(output, recipe or Recipe(), dataset) if is_new else open_run(output, dataset)
             try:
-                job = _prepare(
-                    output, recipe, dataset, cache=cache, progress=progress, device=processes.device
+                trainer, evaluate_held_out = _prepare(
+                    output, recipe, dataset, cache=cache, progress=progress, processes=processes
                 )
             except UserError:
                 if is_new:
                     remove_run(output)
                 raise
-        on_step = progress.on_training(output.name, recipe.optimizer.num_updates)
-        state = _learn(output, recipe, job, processes=processes, on_step=on_step)
-        del job
+        settings = tomllib.loads(recipe_toml(recipe))["encoder"]
+        state = trainer.run(
+            output,
+            evaluate_held_out=evaluate_held_out,
+            on_step=progress.on_training(output.name, recipe.optimizer.num_updates),
+            on_save=lambda step, encoder=trainer.encoder: save_encoder(output, encoder, settings),  # type: ignore[misc]
+        )
+        del trainer, evaluate_held_out  # before the processes part, see `join_processes`
     return state
-
-
-@dataclass(frozen=True)
-class _Job:
-    """The parts of a training."""
-
-    encoder: Encoder
-    loss: CombinedLoss
-    batches: BatchMaker
-    names: list[str]
-    evaluate_held_out: Callable[[], float] | None
 
 
 def _prepare(
@@ -96,10 +80,10 @@ def _prepare(
     *,
     cache: Path | None,
     progress: Progress,
-    device: torch.device,
-) -> _Job:
-    """Build the encoder and the loss, and load the videos in the form the encoder trains on."""
-    records = run_records(output, dataset, "train")
+    processes: Processes,
+) -> tuple[Trainer, Callable[[], float] | None]:
+    """Load the videos; return the trainer and, if the recipe selects weights, the held-out evaluation."""
+    records, device = run_records(output, dataset, "train"), processes.device
     torch.manual_seed(recipe.run.seed)
     encoder = build_encoder(recipe)
     if recipe.run.start_from:
@@ -121,18 +105,22 @@ def _prepare(
         times = {record.name: load_times(record, frames) for record in records}
         labels = label_phases(records, times, batch_size=recipe.optimizer.batch_size)
     torch.manual_seed(mix_seed(recipe.run.seed, 1))  # the loss has the same first weights in any run
-    loss = build_loss(
-        recipe, embedding_size=encoder.embedding_size, num_phases=labels.num_phases if labels else 0
-    )
+    num_phases, phases = (labels.num_phases, labels.videos) if labels else (0, None)
+    loss = build_loss(recipe, embedding_size=encoder.embedding_size, num_phases=num_phases).to(device)
     actions = [record.action for record in records]
-    phases = labels.videos if labels else None
-    return _Job(
+    batches = build_batches(recipe, videos, actions, encoder=encoder, phases=phases)
+    trainer = Trainer(
         encoder,
-        loss.to(device),
-        build_batches(recipe, videos, actions, encoder=encoder, phases=phases),
-        [record.name for record in records],
-        _held_out_evaluation(output, recipe, dataset, encoder=encoder, frames=frames),
+        loss,
+        build_optimizer(recipe, encoder, loss),
+        dataclasses.replace(batches, rank=processes.rank, world_size=processes.world_size),
+        names=[record.name for record in records],
+        settings=recipe.optimizer,
+        run_settings=recipe.run,
+        augmentation=recipe.augment,
+        processes=processes,
     )
+    return trainer, _held_out_evaluation(output, recipe, dataset, encoder=encoder, frames=frames)
 
 
 def _held_out_evaluation(
@@ -145,31 +133,3 @@ def _held_out_evaluation(
     videos = load_videos(encoder, records, frames=frames, device=encoder.device)
     actions = [record.action for record in records]
     return lambda: held_out_cycle_rate(encoder, videos, actions)
-
-
-def _learn(
-    output: Path,
-    recipe: Recipe,
-    job: _Job,
-    *,
-    processes: Processes,
-    on_step: Callable[[StepReport], None],
-) -> TrainState:
-    trainer = Trainer(
-        job.encoder,
-        job.loss,
-        build_optimizer(recipe, job.encoder, job.loss),
-        dataclasses.replace(job.batches, rank=processes.rank, world_size=processes.world_size),
-        names=job.names,
-        settings=recipe.optimizer,
-        run_settings=recipe.run,
-        augmentation=recipe.augment,
-        processes=processes,
-    )
-    settings = tomllib.loads(recipe_toml(recipe))["encoder"]
-    return trainer.run(
-        output,
-        evaluate_held_out=job.evaluate_held_out,
-        on_step=on_step,
-        on_save=lambda step: save_encoder(output, job.encoder, settings),
-    )

@@ -21,52 +21,32 @@ IndexSampler = Callable[[int, torch.Generator], Tensor]
 
 @dataclass(frozen=True)
 class Batch:
-    """Clips of B videos of one action.
+    """Clips of B videos of one action. With one process b = B; with several, b is this process's share."""
 
-    Attributes:
-        inputs: (b, T, C, ...), each frame with its context; (b, 2T, C, ...) with positives after anchors.
-            With one process b = B; with several, this process's share.
-        times: (B, T) frame index / number of frames, in [0, 1).
-        videos: B positions in the training set.
-        has_positives: whether `inputs` holds T positives after the T anchors.
-        phases: (B, T) int64, -1 for a frame without label; None if labels are not used.
-        rows: which of the B videos `inputs` holds; None: all. A process with too few repeats other videos.
-    """
-
-    inputs: Tensor
-    times: Tensor
-    videos: tuple[int, ...]
-    has_positives: bool
-    phases: Tensor | None = None
-    rows: tuple[int, ...] | None = None
+    inputs: Tensor  # (b, T, C, ...), each frame with its context; (b, 2T, C, ...) with positives
+    times: Tensor  # (B, T) frame index / number of frames, in [0, 1)
+    videos: tuple[int, ...]  # B positions in the training set
+    has_positives: bool  # whether `inputs` holds T positives after the T anchors
+    phases: Tensor | None = None  # (B, T) int64, -1 for a frame without label; None if labels are not used
+    rows: tuple[int, ...] | None = None  # which of the B videos `inputs` holds; None: all
 
 
 @dataclass
 class BatchMaker:
-    """Draws the batch of any number.
+    """Draws the batch of any number."""
 
-    Attributes:
-        videos: one tensor (N, ...) per video: all its frames, or the feature maps of all its frames.
-        actions: the action of each video; a batch holds videos of one action.
-        positive_window: largest distance of a positive in frames, or None to draw no positives.
-        context_scale: range of the factor on `context_stride`, one draw per clip. A short stride looks like
-            slow motion.
-        phases: (N,) int64 for each video, -1 for a frame without label; None without labels.
-        rank: the number of this process among the `world_size` that share each batch.
-    """
-
-    videos: Sequence[Tensor]
-    actions: Sequence[str]
+    videos: Sequence[Tensor]  # (N, ...) per video: all its frames, or the feature maps of all its frames
+    actions: Sequence[str]  # one per video; a batch holds videos of one action
     sample: IndexSampler
     batch_size: int
     context_frames: int
     context_stride: int
-    positive_window: int | None
+    positive_window: int | None  # largest distance of a positive in frames, or None to draw no positives
     seed: int
-    rank: int = 0
+    rank: int = 0  # the number of this process among the `world_size` that share each batch
     world_size: int = 1
-    phases: Sequence[Tensor] | None = None
-    context_scale: tuple[float, float] = (1.0, 1.0)
+    phases: Sequence[Tensor] | None = None  # (N,) int64 per video, -1 for a frame without label
+    context_scale: tuple[float, float] = (1.0, 1.0)  # of the factor on `context_stride`, drawn per clip
     _orders: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -88,7 +68,11 @@ class BatchMaker:
             ),
             videos=tuple(videos),
             has_positives=self.positive_window is not None,
-            phases=self._labels(videos, [anchors for anchors, _ in drawn]),
+            phases=None
+            if self.phases is None
+            else torch.stack(
+                [self.phases[v][anchors] for v, (anchors, _) in zip(videos, drawn, strict=True)]
+            ),
             rows=rows,
         )
 
@@ -114,13 +98,6 @@ class BatchMaker:
         frames = self.videos[video]  # (N, ...)
         rows = context_indices(indices, context_frames=self.context_frames, context_stride=stride)
         return frames[rows.to(frames.device, non_blocking=True)]  # waiting would leave the device idle
-
-    def _labels(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> Tensor | None:
-        if self.phases is None:
-            return None
-        return torch.stack(
-            [self.phases[video][indices] for video, indices in zip(videos, anchors, strict=True)]
-        )
 
     def _generator(self, number: int, slot: int) -> torch.Generator:
         return torch.Generator().manual_seed(mix_seed(self.seed, number, 0, slot))

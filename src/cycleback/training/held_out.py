@@ -26,17 +26,11 @@ MAX_VIDEOS = 16  # per action; more take time at every evaluation and change the
 
 @dataclass(frozen=True)
 class Selected:
-    """The best weights so far.
+    """The best weights so far."""
 
-    Attributes:
-        step: updates after which they were reached.
-        held_out_cycle_rate: share of held-out frames that cycle back, in [0, 1].
-        evaluations_since: held-out evaluations since then.
-    """
-
-    step: int
-    held_out_cycle_rate: float
-    evaluations_since: int = 0
+    step: int  # updates after which they were reached
+    held_out_cycle_rate: float  # share of held-out frames that cycle back, in [0, 1]
+    evaluations_since: int = 0  # held-out evaluations since then
 
 
 def select_better(selected: Selected | None, *, step: int, rate: float) -> Selected:
@@ -53,18 +47,15 @@ def write_selected(folder: Path, selected: Selected) -> None:
 
 def choose_held_out(records: Sequence[VideoRecord]) -> list[VideoRecord]:
     """Choose the videos to evaluate: the first MAX_VIDEOS of each action that has at least two."""
-    chosen: list[VideoRecord] = []
-    largest = 0
-    for action in sorted({record.action for record in records}):
-        group = [record for record in records if record.action == action]
-        largest = max(largest, len(group))
-        chosen += group[:MAX_VIDEOS] if len(group) > 1 else []
+    actions = sorted({record.action for record in records})
+    groups = [[record for record in records if record.action == action] for action in actions]
+    largest = max(map(len, groups), default=0)
     if largest < 2:
         raise TrainingError(
             f"run.select_every needs at least 2 held-out videos of one action, got {largest}. "
             "Raise data.held_out, add videos, or set run.select_every=0."
         )
-    return chosen
+    return [record for group in groups if len(group) > 1 for record in group[:MAX_VIDEOS]]
 
 
 def held_out_cycle_rate(encoder: Encoder, videos: Sequence[Tensor], actions: Sequence[str]) -> float:
@@ -91,9 +82,6 @@ def embed_video(encoder: Encoder, video: Tensor) -> NDArray[np.float32]:
 def _feature_maps(encoder: Encoder, video: Tensor) -> Iterator[Tensor]:
     for start in range(0, len(video), CHUNK_FRAMES):
         chunk = video[start : start + CHUNK_FRAMES].to(encoder.device)
-        if chunk.dtype == torch.uint8:
-            yield encoder.features(chunk.movedim(-1, 1))
-        elif chunk.ndim == 2:
-            yield encoder.features(chunk)
-        else:
-            yield chunk
+        chunk = chunk.movedim(-1, 1) if chunk.dtype == torch.uint8 else chunk
+        are_features = chunk.is_floating_point() and chunk.ndim == 4
+        yield chunk if are_features else encoder.features(chunk)

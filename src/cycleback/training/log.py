@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -77,14 +76,9 @@ class StepReport:
 
 
 class RunLog:
-    """Appends to `log.jsonl`, and to TensorBoard if asked for.
+    """Appends to `log.jsonl` in a run folder, and to TensorBoard if asked for; without a folder, to nothing.
 
-    Resuming drops the records after the step that the run resumes from.
-
-    Args:
-        folder: the run folder; None writes nothing.
-        resume_step: updates before this sitting.
-        tensorboard: also write for TensorBoard.
+    Resuming drops the records after `resume_step`.
     """
 
     def __init__(self, folder: Path | None, *, resume_step: int = 0, tensorboard: bool = False) -> None:
@@ -113,9 +107,7 @@ class RunLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._board is not None:
             self._board.close()
 
@@ -167,10 +159,7 @@ def _write_to_tensorboard(board: Any, record: Mapping[str, float], report: StepR
 def draw_neighbors(frames: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Draw frames of one video above their nearest neighbours in another: (2 H, n W, 3) uint8.
 
-    Args:
-        frames: (2, T, H, W, 3) uint8 of both videos.
-        a: (T, D), embeddings of the first.
-        b: (T, D), embeddings of the second.
+    `frames` (2, T, H, W, 3) uint8 are those of both videos, `a` and `b` (T, D) their embeddings.
     """
     chosen = torch.linspace(0, len(a) - 1, min(len(a), STRIP_FRAMES)).round().long()  # (n,)
     nearest = torch.cdist(a[chosen], b).argmin(dim=1)  # (n,)

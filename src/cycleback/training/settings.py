@@ -9,42 +9,31 @@ Precision = Literal["float32", "bfloat16"]
 
 @dataclass(frozen=True)
 class OptimizerSettings:
-    """How the weights are updated. The paper uses Adam, a fixed learning rate and coupled weight decay.
-
-    Attributes:
-        batch_size: videos per batch, over all processes together.
-        accumulate: batches per update; their losses are averaged.
-        base_factor: factor on the learning rate of the base. Below 1, pretrained features change slowly.
-        momentum: of sgd.
-        clip_norm: largest allowed norm of the gradient; 0 never clips.
-        warmup_updates: updates over which the learning rate rises linearly.
-        step_updates: updates at which schedule "step" multiplies the learning rate by `step_factor`.
-    """
+    """How the weights are updated. The paper uses Adam, a fixed learning rate and coupled weight decay."""
 
     name: Literal["adam", "adamw", "sgd"] = "adam"
     num_updates: int = 1000
-    batch_size: int = 4
-    accumulate: int = 1
+    batch_size: int = 4  # videos per batch, over all processes together
+    accumulate: int = 1  # batches per update; their losses are averaged
     learning_rate: float = 3e-3
-    base_factor: float = 1.0
+    base_factor: float = 1.0  # on the learning rate of the base; below 1, pretrained features change slowly
     weight_decay: float = 1e-5
-    momentum: float = 0.9
-    clip_norm: float = 10.0
+    momentum: float = 0.9  # of sgd
+    clip_norm: float = 10.0  # largest allowed norm of the gradient; 0 never clips
     schedule: Literal["constant", "cosine", "step"] = "cosine"
-    warmup_updates: int = 20
-    step_updates: tuple[int, ...] = (5000, 10000)
+    warmup_updates: int = 20  # updates over which the learning rate rises linearly
+    step_updates: tuple[int, ...] = (5000, 10000)  # at which schedule "step" applies `step_factor`
     step_factor: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.num_updates < 1:
-            raise ValueError(f"optimizer.num_updates must be at least 1, got {self.num_updates}")
+        for name in ("num_updates", "accumulate"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"optimizer.{name} must be at least 1, got {getattr(self, name)}")
         if not self.base_factor > 0:
             raise ValueError(
                 f"optimizer.base_factor must be above 0, got {self.base_factor:g}; "
                 "to keep the base as it is, set encoder.train_base='frozen'"
             )
-        if self.accumulate < 1:
-            raise ValueError(f"optimizer.accumulate must be at least 1, got {self.accumulate}")
         if self.batch_size < 2:
             raise ValueError(
                 f"optimizer.batch_size must be at least 2 (cycles need two videos), got {self.batch_size}"
@@ -68,36 +57,21 @@ class OptimizerSettings:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Seed, intervals and arithmetic of a run.
-
-    Attributes:
-        start_from: a run folder or model name whose encoder to start from; "" starts from new weights.
-        save_every: updates between saves.
-        log_every: updates between log lines.
-        precision: of the network's forward pass. Weights, gradients and losses stay in float32.
-        channels_last: memory layout (H, W, channels) in the base, for faster convolutions on GPUs.
-        compile: use torch.compile on the forward pass; the first update then takes a minute.
-        deterministic: use only operations that give the same bits each time, and refuse others.
-        cuda_graph: on a GPU, replay forward and backward as one CUDA graph where that is possible.
-        ema_decay: decay of the running average of the weights, which is then what is saved; 0: no average.
-        select_every: updates between evaluations of the held-out videos; 0 keeps the last weights.
-        patience: held-out evaluations without progress before training stops; 0 never stops early.
-        tensorboard: also write the log for TensorBoard.
-    """
+    """Seed, intervals and arithmetic of a run."""
 
     seed: int = 0
-    start_from: str = ""
-    save_every: int = 100
-    log_every: int = 10
-    precision: Precision = "float32"
-    channels_last: bool = False
-    compile: bool = False
-    deterministic: bool = False
-    cuda_graph: bool = True
-    ema_decay: float = 0.0
-    select_every: int = 0
-    patience: int = 0
-    tensorboard: bool = False
+    start_from: str = ""  # a run folder or model name whose encoder to start from; "": new weights
+    save_every: int = 100  # updates between saves
+    log_every: int = 10  # updates between log lines
+    precision: Precision = "float32"  # of the forward pass; weights, gradients and losses stay in float32
+    channels_last: bool = False  # memory layout (H, W, channels) in the base: faster convolutions on GPUs
+    compile: bool = False  # use torch.compile on the forward pass; the first update then takes a minute
+    deterministic: bool = False  # use only operations that give the same bits each time
+    cuda_graph: bool = True  # on a GPU, replay forward and backward as one CUDA graph where possible
+    ema_decay: float = 0.0  # save a running average of the weights with this decay; 0: the weights themselves
+    select_every: int = 0  # updates between evaluations of the held-out videos; 0 keeps the last weights
+    patience: int = 0  # held-out evaluations without progress before training stops; 0 never stops early
+    tensorboard: bool = False  # also write the log for TensorBoard
 
     def __post_init__(self) -> None:
         if not 0 <= self.ema_decay < 1:

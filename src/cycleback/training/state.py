@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,18 +19,8 @@ from cycleback.training.failures import explain_save_failures
 from cycleback.training.held_out import Selected
 
 STATE_FILE = "state.pt"
-
-
-class Resumable(Protocol):
-    """A module, an optimizer or a weight average: anything with a state to save."""
-
-    def state_dict(self) -> Any:
-        """Return the state as tensors and plain values."""
-        ...
-
-    def load_state_dict(self, state: Any) -> Any:
-        """Restore a saved state."""
-        ...
+Parts = Mapping[str, Any]
+"""Modules, optimizers and weight averages: anything with `state_dict` and `load_state_dict`."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ class TrainState:
     is_interrupted: bool = False
 
 
-def save_state(folder: Path, state: TrainState, parts: Mapping[str, Resumable]) -> None:
+def save_state(folder: Path, state: TrainState, parts: Parts) -> None:
     """Write `state.pt`; a kill at any moment leaves the old file or the new one."""
     content = {
         "step": state.step,
@@ -64,7 +54,7 @@ def save_state(folder: Path, state: TrainState, parts: Mapping[str, Resumable]) 
         torch.save(content, draft)
 
 
-def load_state(folder: Path, parts: Mapping[str, Resumable], *, device: torch.device) -> TrainState:
+def load_state(folder: Path, parts: Parts, *, device: torch.device) -> TrainState:
     """Restore the saved parts and return the state; a run that never saved is at step 0."""
     path = folder / STATE_FILE
     if not path.exists():
@@ -98,16 +88,10 @@ class WeightAverage:
 
     average = d * average + (1 - d) * weights, with d = min(decay, (1 + n) / (10 + n)) at update n (0-based),
     so the untrained first weights are soon forgotten. Buffers, such as the statistics of BatchNorm, are
-    averages already and are used as they are.
-
-    Args:
-        module: the average starts at its current weights.
-        decay: in (0, 1), such as 0.999.
+    averages already and are used unchanged. The average starts at the current weights of `module`.
     """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
-        if not 0 < decay < 1:
-            raise ValueError(f"ema_decay must be above 0 and below 1, got {decay!r}")
         self.module, self.decay = module, decay
         self.average = {name: weight.detach().clone() for name, weight in self._trained()}
 

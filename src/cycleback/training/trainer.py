@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -26,7 +27,7 @@ from cycleback.training.failures import explain_failures, explain_save_failures,
 from cycleback.training.held_out import select_better, write_selected
 from cycleback.training.log import RunLog, StepReport
 from cycleback.training.settings import OptimizerSettings, RunSettings
-from cycleback.training.state import Resumable, TrainState, WeightAverage, load_state, save_state
+from cycleback.training.state import TrainState, WeightAverage, load_state, save_state
 from cycleback.training.update import ForwardBackward, PendingUpdate, Scalars, use_deterministic
 
 
@@ -34,24 +35,18 @@ from cycleback.training.update import ForwardBackward, PendingUpdate, Scalars, u
 class Trainer:
     """Trains an encoder on batches that are a function of their number.
 
-    Attributes:
-        batches: number -> Batch; its inputs are frames (B, T, C, H, W, 3) uint8, vectors (B, T, C, V) or
-            features (B, T, C, F, h, w).
-        names: names of the training videos, for messages.
-        settings: number of updates, learning rate schedule, clipping and accumulation.
-        run_settings: seed, intervals and arithmetic.
-        augmentation: None leaves frames as they are; vectors and features are never augmented.
-        processes: the processes that train together; `batches` must share each batch among them.
+    The inputs of a batch are frames (B, T, C, H, W, 3) uint8, vectors (B, T, C, V) or features (B, T, C, F,
+    h, w). Only frames are augmented.
     """
 
     encoder: Encoder
     loss: CombinedLoss
     optimizer: torch.optim.Optimizer
-    batches: Callable[[int], Batch]
-    names: Sequence[str]
+    batches: Callable[[int], Batch]  # shares each batch among `processes`
+    names: Sequence[str]  # of the training videos, for messages
     settings: OptimizerSettings = field(default_factory=OptimizerSettings)
     run_settings: RunSettings = field(default_factory=RunSettings)
-    augmentation: AugmentSettings | None = None
+    augmentation: AugmentSettings | None = None  # None leaves frames unchanged
     processes: Processes = field(default_factory=Processes)
 
     def run(
@@ -152,12 +147,7 @@ class Trainer:
         return update
 
     def _report(
-        self,
-        update: PendingUpdate,
-        log: RunLog,
-        *,
-        started: float,
-        on_step: Callable[[StepReport], None],
+        self, update: PendingUpdate, log: RunLog, *, started: float, on_step: Callable[[StepReport], None]
     ) -> None:
         """Wait for an update, log it if it is due, and call `on_step`."""
         report = update.report()
@@ -235,10 +225,6 @@ class Trainer:
         return WeightAverage(self.encoder, decay) if decay else None
 
     @property
-    def _resumable(self) -> dict[str, Resumable]:
-        parts: dict[str, Resumable] = {
-            "encoder": self.encoder,
-            "loss": self.loss,
-            "optimizer": self.optimizer,
-        }
+    def _resumable(self) -> dict[str, Any]:
+        parts = {"encoder": self.encoder, "loss": self.loss, "optimizer": self.optimizer}
         return parts if self._average is None else {**parts, "ema": self._average}

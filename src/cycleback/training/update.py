@@ -66,17 +66,12 @@ class DeviceBatch:
 
 @dataclass
 class ForwardBackward:
-    """Embeds a batch, computes its loss and adds to the gradients.
-
-    Attributes:
-        settings: seed and arithmetic.
-        accumulate: batches per update.
-    """
+    """Embeds a batch, computes its loss and adds to the gradients."""
 
     encoder: Encoder
     loss: CombinedLoss
     settings: RunSettings
-    accumulate: int
+    accumulate: int  # batches per update
     augmentation: AugmentSettings | None
     processes: Processes
     _calls: int = 0
@@ -182,7 +177,7 @@ class Forward:
 
 
 def draw_for_batch(batch: Batch, *, settings: AugmentSettings | None, seed: int) -> Augmentation:
-    """Draw the augmentation of a batch; without settings, frames stay as they are.
+    """Draw the augmentation of a batch; without settings, frames stay unchanged.
 
     The draw of a video depends on `seed` and its row in the batch, not on the process that embeds it. Only
     the noise pattern differs between processes.
@@ -212,11 +207,7 @@ class CudaGraph:
 
     Launching a small operation takes the CPU longer than the GPU needs to run it. A graph reads and writes
     fixed memory: inputs are copied in, results are copied out, and gradients stay where they were captured.
-
-    Args:
-        compute: forward and backward on `inputs`, with random numbers from the generator it is given.
-        inputs: tensors that `compute` reads; `replay` fills them.
-        weights: the weights that may get gradients.
+    `compute` runs forward and backward on `inputs`, which `replay` fills, and gives gradients to `weights`.
     """
 
     def __init__(self, compute: Compute, inputs: Sequence[Tensor], weights: Sequence[nn.Parameter]) -> None:
@@ -252,23 +243,15 @@ class CudaGraph:
 
 @dataclass(frozen=True)
 class PendingUpdate:
-    """An update whose results may still be on their way from the device.
+    """An update whose results may still be on their way from the device."""
 
-    Attributes:
-        step: updates so far, including this one.
-        scalars: norm of the gradient before clipping, and the losses of each batch.
-        embeddings: (B, T, D) of the last batch, before the update.
-        names: names of the training videos, for messages.
-        has_all_frames: whether this process has the frames of all embeddings.
-    """
-
-    step: int
+    step: int  # updates so far, including this one
     learning_rate: float
-    scalars: "Scalars"
+    scalars: "Scalars"  # norm of the gradient before clipping, and the losses of each batch
     batches: Sequence[Batch]
-    embeddings: Tensor
-    names: Sequence[str]
-    has_all_frames: bool
+    embeddings: Tensor  # (B, T, D) of the last batch, before the update
+    names: Sequence[str]  # of the training videos, for messages
+    has_all_frames: bool  # whether this process has the frames of all embeddings
 
     def report(self) -> StepReport:
         """Wait for the device and report the update."""

@@ -62,15 +62,10 @@ def load_times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class PhaseLabels:
-    """The phases of the training videos; phase numbers of different actions differ.
+    """The phases of the training videos; phase numbers of different actions differ."""
 
-    Attributes:
-        videos: (N,) int64 for each video; all -1 if it lacks an event that others of its action have.
-        num_phases: of all actions together.
-    """
-
-    videos: list[Tensor]
-    num_phases: int
+    videos: list[Tensor]  # (N,) int64 per video; all -1 if it lacks an event that others of its action have
+    num_phases: int  # of all actions together
 
 
 def label_phases(
