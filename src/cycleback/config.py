@@ -1,6 +1,6 @@
 """Build dataclasses from TOML files and `section.key=value` overrides.
 
-Unknown keys and wrong types are refused. Nothing here knows a field of any recipe.
+Unknown keys and wrong types are refused. This module knows no field of any recipe.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""The methods and baselines that results are reported for. Every row of every table has a name from here.
+"""The methods and baselines that results are reported for: the names of the rows of every table.
 
 A trained method is a sum of losses joined by "+", such as `tcc+tcn`. Three variants of TCC have names of
 their own. The baselines learn nothing; a comparison always has all three.

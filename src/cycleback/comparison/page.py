@@ -200,17 +200,17 @@ def _paper_section(content: Content, scores: Rows, titles: Mapping[str, str]) ->
     if not content["is_labelled"]:
         return ""
     parts = []
-    for title, found, rows in _paper_tables(scores):
-        table = html_table(found, rows, caption=title, titles=titles, baselines=BASELINES)
+    for title, scored, rows in _paper_tables(scores):
+        table = html_table(scored, rows, caption=title, titles=titles, baselines=BASELINES)
         parts.append(f"<h3>{html.escape(title)}</h3>{table}" if table else "")
     if any("supervised" in row["losses"] for row in content["rows"].values()):
         parts.insert(1, SUPERVISED)
     folds = []
     for action in dict.fromkeys(name for row in scores.values() for name in row.get("by_action") or {}):
         tables = _paper_tables(scores, under=f"by_action/{action}")
-        found = [column for _, some, _ in tables[:2] for column in some]
+        scored = [column for _, some, _ in tables[:2] for column in some]
         caption = f"Action {action}"
-        table = html_table(found, scores, caption=caption, titles=titles, baselines=BASELINES)
+        table = html_table(scored, scores, caption=caption, titles=titles, baselines=BASELINES)
         folds.append(f"<details><summary>{html.escape(action or 'no action')}</summary>{table}</details>")
     return "".join(parts) + ("<h3>By action</h3>" + "".join(folds) if folds else "")
 
@@ -247,7 +247,7 @@ def _examples(scenes: Scenes, titles: Mapping[str, str]) -> str:
     for row, videos in example.matches.items():
         title, span = html.escape(titles[row]), len(example.moments) + 1
         body += f'<tr class="group"><th scope="rowgroup" colspan="{span}">{title}</th></tr>'
-        body += "".join(_strip("", video, found, thumbs=thumbs) for video, found in videos.items())
+        body += "".join(_strip("", video, matches, thumbs=thumbs) for video, matches in videos.items())
     return (
         "<p>Moments of a reference video above; below, the frames matched to them in other held-out videos. "
         "The number is the frame; the signed number says how many frames late (+) or early (−) it is, where "
@@ -257,12 +257,12 @@ def _examples(scenes: Scenes, titles: Mapping[str, str]) -> str:
     )
 
 
-def _strip(heading: str, video: str, found: Sequence[Match], *, thumbs: Thumbnails) -> str:
+def _strip(heading: str, video: str, matches: Sequence[Match], *, thumbs: Thumbnails) -> str:
     name = html.escape(video)
     cells = "".join(
         f'<td><img src="{thumbs.data_url(video, match.frame)}" alt="{name}, frame {match.frame}">'
         f"<small>{match.frame}{_lateness(match)}</small></td>"
-        for match in found
+        for match in matches
     )
     return f'<tr><th scope="row">{heading}<small>{name}</small></th>{cells}</tr>'
 
@@ -309,9 +309,9 @@ def to_markdown(content: Content) -> str:
         ("Perturbed videos and other splits", _robust_columns(content, scores), scores),
         *_paper_tables(scores),
     ]
-    for place, (title, found, rows) in enumerate(tables):
-        if known_columns(found, rows):
-            table = markdown_table(found, rows, titles=titles, intervals=place == 0, bold=True)
+    for place, (title, scored, rows) in enumerate(tables):
+        if known_columns(scored, rows):
+            table = markdown_table(scored, rows, titles=titles, intervals=place == 0, bold=True)
             parts += [f"## {title}", table]
     parts.append(f"{DAGGER} not better than {TIME_ONLY}. Bold: the best of the others.")
     parts.append(f"Recipe {how['recipe']}, seed {how['seed']}, protocol {how['protocol']}, {how['device']}.")

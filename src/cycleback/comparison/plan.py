@@ -34,7 +34,7 @@ class Plan:
     few_shot: bool = True  # also train classifiers on a few labelled videos
     videos: str = ""  # fingerprint of the videos, their labels and their split
     allow_overlap: bool = False  # allow videos or persons in both the training and the held-out split
-    left_out: tuple[str, ...] = ()  # why methods that were asked for are not among the rows
+    left_out: tuple[str, ...] = ()  # why requested methods are not among the rows
 
     @property
     def train(self) -> Dataset:
@@ -67,11 +67,11 @@ class Plan:
         return f"{FROZEN} (raw vectors)" if method.name == FROZEN and not self.has_pictures else method.title
 
     def training_settings(self, method: Method) -> dict[str, Any]:
-        """Return what a training depends on."""
+        """Return the settings that a training depends on."""
         return {"recipe": recipe_toml(self.recipes[method.name]), "videos": self.videos}
 
     def row_settings(self, method: Method) -> dict[str, Any]:
-        """Return what a finished row depends on."""
+        """Return the settings that a finished row depends on."""
         measured = {"protocol": self.protocol, "perturb": self.perturb, "seed": self.seed}
         return {**self.training_settings(method), **measured, "version": __version__}
 

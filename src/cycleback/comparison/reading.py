@@ -1,4 +1,4 @@
-"""What the table of a comparison says, in sentences."""
+"""The results of a comparison in sentences."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def write_reading(rows: Rows) -> list[str]:
 
 
 def list_warnings(rows: Rows, reports: Mapping[str, Report], left_out: Sequence[str] = ()) -> list[str]:
-    """List what a reader must know to trust the scores."""
+    """List the facts that limit trust in the scores."""
     titled = {rows[name]["title"]: report for name, report in reports.items() if name != TIME_ONLY}
     videos = rows[TIME_ONLY]["report"]["counts"].get("videos", 0)
     few = [f"Only {videos} videos were held out: differences between rows are uncertain."]

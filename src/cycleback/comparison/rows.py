@@ -10,7 +10,6 @@ FOLDER/report.html, report.json, report.md
 
 import json
 import shutil
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,6 @@ import torch
 from cycleback.comparison.methods import FROZEN, UNTRAINED, Method
 from cycleback.comparison.perturbed import Library, perturbed_set
 from cycleback.comparison.plan import Plan
-from cycleback.config import flatten
 from cycleback.data import Dataset, FrameCache, event_frames
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, TrainingError, UserError
@@ -32,6 +30,7 @@ from cycleback.models import Encoder, VectorBase
 from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.progress import Progress
 from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder
+from cycleback.recipe.files import parse_toml
 from cycleback.recipe.sections import EncoderSettings, PooledSettings, VectorSettings
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
 from cycleback.runs.folder import complete_recipe, open_caches
@@ -156,9 +155,7 @@ def _difference(earlier: dict[str, Any], wanted: dict[str, Any]) -> str:
     """Say in words which setting differs first."""
     if earlier.get("videos") != wanted["videos"]:
         return "on other videos, labels or splits"
-    before, now = (
-        dict(flatten(tomllib.loads(text))) for text in (earlier.get("recipe", ""), wanted["recipe"])
-    )
+    before, now = parse_toml(earlier.get("recipe", "")), parse_toml(wanted["recipe"])
     for key in [*now, *before]:
         if before.get(key) != now.get(key):
             return f"with {key}={before.get(key)!r}, not {now.get(key)!r}"

@@ -48,10 +48,10 @@ def resample_medians(
     weights = np.zeros((len(counts), len(levels)))  # (R, L)
     order = np.argsort(place, kind="stable")
     ends = np.cumsum(np.bincount(place, minlength=len(levels)))
-    for level, here in enumerate(np.split(order, ends[:-1])):
+    for level, members in enumerate(np.split(order, ends[:-1])):
         table = np.zeros((counts.shape[1],) * 2)
-        np.add.at(table, (first[here], second[here]), 1)
-        is_single = (first[here] == second[here]).all()
+        np.add.at(table, (first[members], second[members]), 1)
+        is_single = (first[members] == second[members]).all()
         weights[:, level] = _weigh(np.diag(table) if is_single else table, counts)
     if not len(levels):
         return np.full(len(counts), np.nan)

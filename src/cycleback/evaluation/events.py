@@ -34,7 +34,11 @@ class Labels:
     @classmethod
     def of(cls, events: Sequence[Mapping[str, int]]) -> "Labels":
         """List the labels in `events`, one mapping from name to frame per video."""
-        rows = [(event, video, frame) for video, here in enumerate(events) for event, frame in here.items()]
+        rows = [
+            (event, video, frame)
+            for video, labelled in enumerate(events)
+            for event, frame in labelled.items()
+        ]
         names = tuple(event for event, _, _ in rows)
         return cls(names, *(np.array([row[i] for row in rows], dtype=np.int64) for i in (1, 2)))
 
@@ -43,26 +47,17 @@ class Labels:
 class EventError:
     """Absolute errors over `count` mapped events; None where there are none, or no times.
 
-    Attributes:
-        median_frames: Median error in frames of the video mapped to.
-        mean_frames: Mean error in frames.
-        median_ms: Median error in milliseconds.
-        mean_ms: Mean error in milliseconds.
-        within: PCE@k, share of events that land within k frames, by k.
-        count: Number of mapped events: one per ordered pair of videos that share the event.
-        by_event: The same per key event.
-        errors: (n,) absolute error of each mapped event, in frames.
-        labels: (n,) index in `Labels.of(events)` of each mapped event.
-        videos: (n,) video that it was mapped to.
+    `errors` (n,) holds the error of each mapped event in frames, `labels` (n,) its index in
+    `Labels.of(events)`, and `videos` (n,) the video that it was mapped to.
     """
 
-    median_frames: float | None
+    median_frames: float | None  # in frames of the video mapped to
     mean_frames: float | None
     median_ms: float | None
     mean_ms: float | None
-    within: Mapping[int, float]
-    count: int
-    by_event: Mapping[str, "EventError"] = field(default_factory=dict)
+    within: Mapping[int, float]  # PCE@k, share of events that land within k frames, by k
+    count: int  # of mapped events: one per ordered pair of videos that share the event
+    by_event: Mapping[str, "EventError"] = field(default_factory=dict)  # the same per key event
     errors: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
     labels: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
     videos: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
@@ -93,18 +88,18 @@ def event_error(
         return _summarize(np.empty(0), None, within)
     truth = _true_frames(labels, events)  # (V, K)
     if method == "dtw":
-        found = _warp_events(embeddings, labels)  # (V, K)
+        mapped = _warp_events(embeddings, labels)  # (V, K)
     elif nearest is None:  # only frames with an event are compared
         places = zip(labels.videos, labels.frames, strict=True)
         queries = np.stack([embeddings[video][frame] for video, frame in places])
-        found = nearest_frames(queries, embeddings)
+        mapped = nearest_frames(queries, embeddings)
     else:
-        found = nearest.frames[:, nearest.starts[labels.videos] + labels.frames]
+        mapped = nearest.frames[:, nearest.starts[labels.videos] + labels.frames]
     known = truth >= 0
-    errors = np.abs(found - truth)[known]
+    errors = np.abs(mapped - truth)[known]
     late = None
     if times is not None:
-        rows = [np.abs(clock[f] - clock[t]) for f, t, clock in zip(found, truth, times, strict=True)]
+        rows = [np.abs(clock[f] - clock[t]) for f, t, clock in zip(mapped, truth, times, strict=True)]
         late = np.stack(rows)[known]
     videos, which = np.nonzero(known)
     names = np.array(labels.names)[which]
@@ -121,15 +116,15 @@ def _check(embeddings: Sequence[Floats], events: Sequence[Mapping[str, int]], me
         raise ValueError(f"expected the events of {len(embeddings)} videos, got {len(events)}")
     if method not in get_args(EventMethod):
         raise ValueError(f"method must be 'nearest' or 'dtw', got {method!r}")
-    for video, (block, here) in enumerate(zip(embeddings, events, strict=True)):
-        for event, frame in here.items():
+    for video, (block, labelled) in enumerate(zip(embeddings, events, strict=True)):
+        for event, frame in labelled.items():
             if not 0 <= frame < len(block):
                 raise ValueError(f"video {video}: {event!r} at frame {frame}, but it has {len(block)} frames")
 
 
 def _true_frames(labels: Labels, events: Sequence[Mapping[str, int]]) -> Indices:
     """Return the frame (V, K) of each label's event per video; -1 without a label and in its own video."""
-    rows = [[here.get(event, -1) for event in labels.names] for here in events]
+    rows = [[labelled.get(event, -1) for event in labels.names] for labelled in events]
     truth = np.array(rows, dtype=np.int64)
     truth[labels.videos, np.arange(len(labels.names))] = -1
     return truth
@@ -137,15 +132,15 @@ def _true_frames(labels: Labels, events: Sequence[Mapping[str, int]]) -> Indices
 
 def _warp_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
     """Return the frame (V, K) that each labelled frame is warped to in each video."""
-    found = np.zeros((len(embeddings), len(labels.names)), dtype=np.int64)
+    mapped = np.zeros((len(embeddings), len(labels.names)), dtype=np.int64)
     blocks = [np.asarray(block, dtype=np.float64) for block in embeddings]
     for video in np.unique(labels.videos) if len(blocks) > 1 else ():
         own = np.flatnonzero(labels.videos == video)
         others = np.delete(np.arange(len(blocks)), video)
         paths = dtw_to_many(blocks[video], [blocks[other] for other in others])
         for other, path in zip(others, paths, strict=True):
-            found[other, own] = match_frames(path)[labels.frames[own]]
-    return found
+            mapped[other, own] = match_frames(path)[labels.frames[own]]
+    return mapped
 
 
 def _summarize(
@@ -179,19 +174,12 @@ class CalibrationBin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Agreement of confidence with truth; None where there are no matches, or none right or none wrong.
+    """Agreement of confidence with truth; None where there are no matches, or none right or none wrong."""
 
-    Attributes:
-        bins: The bins of equal width that hold matches, in order.
-        error: Expected calibration error, the mean |confidence - share right| weighted by count.
-        auroc: Probability that a right match is more confident than a wrong one; ties count half.
-        count: Number of matches.
-    """
-
-    bins: tuple[CalibrationBin, ...]
-    error: float | None
-    auroc: float | None
-    count: int
+    bins: tuple[CalibrationBin, ...]  # the bins of equal width that hold matches, in order
+    error: float | None  # expected calibration error: mean |confidence - share right| over matches
+    auroc: float | None  # probability that a right match is more confident than a wrong one; ties count half
+    count: int  # of matches
 
 
 def measure_calibration(
@@ -204,12 +192,12 @@ def measure_calibration(
     if not ((confidences >= 0) & (confidences <= 1)).all():
         raise ValueError(f"confidences must lie in [0, 1], got {confidences.min()} to {confidences.max()}")
     place = np.minimum((confidences * bins).astype(np.int64), bins - 1)
-    found = []
+    filled = []
     for number in np.unique(place):
-        here = place == number
-        share = float(is_right[here].mean())
-        found.append(CalibrationBin(float(confidences[here].mean()), share, int(here.sum())))
-    return Calibration(tuple(found), calibration_error(found), auroc(confidences, is_right), len(place))
+        members = place == number
+        share = float(is_right[members].mean())
+        filled.append(CalibrationBin(float(confidences[members].mean()), share, int(members.sum())))
+    return Calibration(tuple(filled), calibration_error(filled), auroc(confidences, is_right), len(place))
 
 
 def calibration_error(bins: Sequence[CalibrationBin]) -> float | None:
@@ -250,15 +238,10 @@ def event_confidences(
 ) -> Floats:
     """Return the confidence (V, K) of the nearest match of each labelled frame in each video.
 
-    It is NaN in the frame's own video, and for pairs of videos that were not drawn.
-
-    Args:
-        embeddings: (N, D) per video.
-        labels: The labelled frames.
-        max_pairs: Ordered pairs of videos to compare; beyond that, so many are drawn at random.
-        seed: Of the draw.
+    It is NaN in the frame's own video. If there are more than `max_pairs` ordered pairs of videos, that many
+    are drawn at random, and the others are NaN. `embeddings` are (N, D) per video.
     """
-    found = np.full((len(embeddings), len(labels.names)), np.nan)
+    confidences = np.full((len(embeddings), len(labels.names)), np.nan)
     own = [np.flatnonzero(labels.videos == video) for video in range(len(embeddings))]
     pairs = [(a, b) for a in range(len(own)) if len(own[a]) for b in range(len(own)) if a != b]
     if len(pairs) > max_pairs:
@@ -266,5 +249,6 @@ def event_confidences(
         pairs = [pairs[number] for number in np.sort(chosen)]
     for a, b in pairs:
         distances = squared_distances(embeddings[a], embeddings[b])  # (T, S)
-        found[b, own[a]] = estimate_confidence(distances, distances.argmin(axis=1))[labels.frames[own[a]]]
-    return found
+        nearest = estimate_confidence(distances, distances.argmin(axis=1))  # (T,)
+        confidences[b, own[a]] = nearest[labels.frames[own[a]]]
+    return confidences

@@ -32,15 +32,10 @@ class Points:
 
 @dataclass(frozen=True)
 class NearestTable:
-    """The nearest frame in each video of every frame of all videos, which lie end to end.
+    """The nearest frame in each video of every frame of all videos, which lie end to end."""
 
-    Attributes:
-        frames: (V, M) index within the video of the row.
-        starts: (V + 1,) first of the M frames of each video, and M.
-    """
-
-    frames: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    frames: NDArray[np.int64]  # (V, M) index within the video of the row
+    starts: NDArray[np.int64]  # (V + 1,) first of the M frames of each video, and M
 
 
 def nearest_table(embeddings: Sequence[Floats]) -> NearestTable:
@@ -68,18 +63,15 @@ def _center(blocks: Sequence[Floats]) -> list[Points]:
     if not all(np.isfinite(block).all() for block in blocks):
         raise ValueError("embeddings must be finite, got NaN or infinity")
     sums = [block.sum(axis=0, dtype=np.float64) for block in blocks[1:]]
-    moved = [block - sum(sums) / sum(map(len, blocks[1:])) for block in blocks]
-    scale = max(float(np.abs(block).max()) for block in moved) or 1.0
-    return [_points(block / scale) for block in moved]
+    centred = [block - sum(sums) / sum(map(len, blocks[1:])) for block in blocks]
+    scale = max(float(np.abs(block).max()) for block in centred) or 1.0
+    scaled = [block / scale for block in centred]
+    return [Points(rows, rows.astype(np.float32), np.einsum("nd,nd->n", rows, rows)) for rows in scaled]
 
 
 def scale_points(rows: Floats) -> Points:
     """Center rows (M, D) on their mean and scale them to [-1, 1]."""
     return _center([rows, rows])[0]
-
-
-def _points(rows: NDArray[np.float64]) -> Points:
-    return Points(rows, rows.astype(np.float32), np.einsum("nd,nd->n", rows, rows))
 
 
 def _nearest(queries: Points, reference: Points) -> NDArray[np.int64]:

@@ -22,11 +22,11 @@ class Overlap:
     is_person: bool = False  # two videos of one person, not one video twice
 
 
-def refuse_overlap(found: Sequence[Overlap]) -> None:
+def refuse_overlap(overlaps: Sequence[Overlap]) -> None:
     """Refuse videos or persons on both sides; the message names the first pair and the number of others."""
-    if found:
-        first = found[0]
-        rest = f", and {len(found) - 1} more held-out videos too" if len(found) > 1 else ""
+    if overlaps:
+        first = overlaps[0]
+        rest = f", and {len(overlaps) - 1} more held-out videos too" if len(overlaps) > 1 else ""
         raise EmbeddingError(
             f"held-out video {first.held_out!r} is also trained on ({first.train!r}: {first.reason}{rest}). "
             "Take them out of one side, or add --allow-overlap and do not call the result held-out."
@@ -43,16 +43,16 @@ def find_overlap(
         if name in people:
             seen.setdefault(people[name], name)
     copies = _same_files(train, held_out)
-    found = []
+    overlaps = []
     for name in held_out:
         if name in train:
-            found.append(Overlap(name, name, "the same name"))
+            overlaps.append(Overlap(name, name, "the same name"))
         elif name in copies:
-            found.append(Overlap(copies[name], name, "the same file content"))
+            overlaps.append(Overlap(copies[name], name, "the same file content"))
         elif people.get(name) in seen:
             reason = f"the same person, {people[name]}"
-            found.append(Overlap(seen[people[name]], name, reason, is_person=True))
-    return found
+            overlaps.append(Overlap(seen[people[name]], name, reason, is_person=True))
+    return overlaps
 
 
 def _same_files(train: EmbeddingSet, held_out: EmbeddingSet) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Perturbations of a video as frame numbers; pixels stay as they are.
+"""Perturbations of a video as frame numbers; pixels stay unchanged.
 
     cropped   cut up to 30 % of the frames before the first key event and of those after the last;
               in an unlabelled video, up to 10 % of all frames at each end
@@ -6,7 +6,7 @@
     lead-in   add 10 to 50 % more frames in front, all of a still picture without the action
 
 An embedding that only encodes the elapsed share of time fails these; one that sees the frames should not.
-Draws depend on the name of the video and a seed only, so every encoder gets the same perturbations.
+Draws depend only on the name of the video and a seed, so every encoder gets the same perturbations.
 
 Shapes: N frames of the video, N' frames of the perturbed one.
 """
@@ -28,28 +28,18 @@ LEAD_IN = (0.1, 0.5)
 
 @dataclass(frozen=True)
 class Perturbation:
-    """A perturbed video.
+    """A perturbed video."""
 
-    Attributes:
-        indices: (N',) frame of the original, or -1 for background.
-        events: Frame of each key event in the perturbed video.
-    """
-
-    indices: Indices
-    events: Mapping[str, int]
+    indices: Indices  # (N',) frame of the original, or -1 for background
+    events: Mapping[str, int]  # frame of each key event in the perturbed video
 
 
 def perturb(
     name: str, num_frames: int, events: Mapping[str, int], *, kind: str, seed: int = 0
 ) -> Perturbation:
-    """Perturb one video.
+    """Perturb the video `name`, with the frames of its key events; `kind` is a key of PERTURBATIONS.
 
-    Args:
-        name: Of the video; with `seed` it determines the draw.
-        num_frames: N.
-        events: Frame of each key event; may be empty.
-        kind: "cropped", "speed" or "lead-in".
-        seed: Of the draw.
+    The draw depends on `name` and `seed`.
     """
     if kind not in PERTURBATIONS:
         raise ValueError(f"kind must be one of {', '.join(PERTURBATIONS)}, got {kind!r}")

@@ -4,7 +4,7 @@
     stands for         the successors          the paper's text         the authors' program
     classifier         logistic regression     support vector machine   support vector machine
       kernel           none                    RBF, C = 1 (not stated)  RBF, C = 1, gamma "scale"
-      embeddings       standardised            as they are              as they are
+      embeddings       standardised            raw                      raw
     10 % and 50 %      seeded draw             seeded draw              the first videos, in order
     few-shot           1, 2, 3, 5, 10 videos   1, 2, 3, 5, 10 videos    1 to 10 videos
     progression from   the key event           the key event            the frame before it
@@ -58,7 +58,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 
 def named_protocol(protocol: str | Protocol) -> Protocol:
-    """Return the protocol of that name, or the one given."""
+    """Return the protocol of that name; a Protocol is returned unchanged."""
     if isinstance(protocol, Protocol):
         return protocol
     if protocol not in PROTOCOLS:

@@ -94,7 +94,7 @@ class Report:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Report":
-        """Read what `to_json` gave; fields that this version does not know are left out."""
+        """Read the values of `to_json`; fields that this version does not know are left out."""
         known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         by_action = {action: cls.from_json(part) for action, part in values.get("by_action", {}).items()}
         return cls(**known | {"by_action": by_action})

@@ -59,20 +59,20 @@ def _retrieve(
     """Return the nearest frames of other videos (M, K) of each frame, see `nearest_columns`."""
     points, starts = scale_points(features), np.cumsum([0, *lengths])
     across, norms = -2 * points.coarse.T, points.norms.astype(np.float32)  # (D, M), (M,)
-    found = np.empty((len(features), max(ranks)), dtype=np.int64)
+    nearest = np.empty((len(features), max(ranks)), dtype=np.int64)
     is_doubtful = np.zeros(len(features), dtype=bool)
     for rows in _blocks(len(features), len(features)):
         scores = points.coarse[rows] @ across  # (n, M), squared distance less the query's own norm
         scores += norms
         _exclude_own(scores, np.arange(rows.start, rows.stop), starts)
         doubt = margin(points[rows], points, np.float32)
-        found[rows], is_doubtful[rows] = nearest_columns(scores, ranks, within=doubt)
+        nearest[rows], is_doubtful[rows] = nearest_columns(scores, ranks, within=doubt)
     again = np.flatnonzero(is_doubtful)
     for part in _blocks(len(again), len(features)):
         precise = squared_distances(features[again[part]], features)
         _exclude_own(precise, again[part], starts)
-        found[again[part]] = nearest_columns(precise, ranks)[0]
-    return found
+        nearest[again[part]] = nearest_columns(precise, ranks)[0]
+    return nearest
 
 
 def _blocks(rows: int, width: int) -> Iterator[slice]:

@@ -100,9 +100,9 @@ def evaluate(
         tested = held_out.of_action(action)
         scorer = ActionScorer(taught, tested, settings, seed=seed, intervals=intervals, few_shot=few_shot)
         findings = scorer.run()
-        here = [overlap for overlap in shared if overlap.held_out in tested]
-        findings.counts["persons_in_both"] = sum(overlap.is_person for overlap in here)
-        findings.counts["videos_in_both"] = len(here) - findings.counts["persons_in_both"]
+        overlaps = [overlap for overlap in shared if overlap.held_out in tested]
+        findings.counts["persons_in_both"] = sum(overlap.is_person for overlap in overlaps)
+        findings.counts["videos_in_both"] = len(overlaps) - findings.counts["persons_in_both"]
         reports[action] = findings.report(settings, can_count_frames=tested.can_count_frames)
         parts.append(findings)
     return mean_report(reports, intervals=_mean_intervals(parts))
@@ -157,15 +157,15 @@ class ActionScorer:
     def run(self) -> Findings:
         """Compute every metric that the labels allow."""
         videos = self.held_out
-        found = Findings(counts={"actions": 1, "videos": len(videos), "frames": videos.num_frames})
+        findings = Findings(counts={"actions": 1, "videos": len(videos), "frames": videos.num_frames})
         nearest = nearest_table([videos[name] for name in videos])
-        self._order(found, nearest)
-        self._cycles(found, nearest)
-        self._key_events(found, nearest)
-        self._retrieval(found)
-        self._progression(found)
-        self._phases(found)
-        return found
+        self._order(findings, nearest)
+        self._cycles(findings, nearest)
+        self._key_events(findings, nearest)
+        self._retrieval(findings)
+        self._progression(findings)
+        self._phases(findings)
+        return findings
 
     def _resamples(self, videos: int | None = None) -> NDArray[np.float64]:
         """Draw counts (R, V) of the held-out videos; draws of different actions are independent."""
@@ -173,7 +173,7 @@ class ActionScorer:
         seed = (self.seed, crc32(self.held_out.actions[0].encode()))
         return draw_counts(number if self.intervals else 0, seed=seed)
 
-    def _order(self, found: Findings, nearest: NearestTable) -> None:
+    def _order(self, findings: Findings, nearest: NearestTable) -> None:
         """Kendall's tau."""
         settings = self.protocol
         blocks = [self.held_out[name][:: settings.tau_stride] for name in self.held_out]
@@ -181,23 +181,23 @@ class ActionScorer:
         tau = average_pairs(order.taus(settings.tau_variant), settings.tau_undefined)
         plain = order.taus("a")
         pairs = ~np.eye(len(plain), dtype=bool)
-        found.scores |= {"tau": tau.value, "tau_a": average_pairs(plain, settings.tau_undefined).value}
-        found.counts |= {"pairs": tau.pairs, "tau_undefined": int(np.isnan(plain[pairs]).sum())}
-        found.counts["pairs_backwards"] = int(order.is_backward[pairs].sum())
+        findings.scores |= {"tau": tau.value, "tau_a": average_pairs(plain, settings.tau_undefined).value}
+        findings.counts |= {"pairs": tau.pairs, "tau_undefined": int(np.isnan(plain[pairs]).sum())}
+        findings.counts["pairs_backwards"] = int(order.is_backward[pairs].sum())
         if len(counts := self._resamples()):
             known = ~np.isnan(tau.table)
-            found.samples["tau"] = resample_means(np.nan_to_num(tau.table), known, counts)
+            findings.samples["tau"] = resample_means(np.nan_to_num(tau.table), known, counts)
 
-    def _cycles(self, found: Findings, nearest: NearestTable) -> None:
+    def _cycles(self, findings: Findings, nearest: NearestTable) -> None:
         """Cycle-consistency rates."""
         table = count_cycles(nearest)
         three, used = three_way_rate([self.held_out[name] for name in self.held_out], seed=self.seed)
-        found.scores |= {"cycle_rate": table.rate, "cycle_rate_three": three}
-        found.counts["three_way_videos"] = used
+        findings.scores |= {"cycle_rate": table.rate, "cycle_rate_three": three}
+        findings.counts["three_way_videos"] = used
         if len(counts := self._resamples()):
-            found.samples["cycle_rate"] = resample_means(table.home, table.total, counts)
+            findings.samples["cycle_rate"] = resample_means(table.home, table.total, counts)
 
-    def _key_events(self, found: Findings, nearest: NearestTable) -> None:
+    def _key_events(self, findings: Findings, nearest: NearestTable) -> None:
         """Errors of key events, by nearest neighbours and by dynamic time warping, and their confidence."""
         videos = self.held_out
         embeddings: list[Floats] = [videos[name] for name in videos]
@@ -206,68 +206,68 @@ class ActionScorer:
         times = [videos.times(name) for name in videos] if is_timed else None
         near = event_error(embeddings, events, times=times, nearest=nearest)
         warped = event_error(embeddings, events, times=times, method="dtw")
-        found.counts |= {"event_matches": near.count, "confidence_matches": 0}
-        found.scores |= event_scores(near, "") | event_scores(warped, "_dtw")
-        found.scores["event_error_by_event"] = {
+        findings.counts |= {"event_matches": near.count, "confidence_matches": 0}
+        findings.scores |= event_scores(near, "") | event_scores(warped, "_dtw")
+        findings.scores["event_error_by_event"] = {
             event: part.median_frames for event, part in near.by_event.items() if part.count
         }
-        found.scores["event_errors"] = draw_errors(near.errors.tolist(), seed=self.seed)
+        findings.scores["event_errors"] = draw_errors(near.errors.tolist(), seed=self.seed)
         if not near.count:
             return
         labels = Labels.of(events)
-        self._confidence(found, embeddings, labels, near)
+        self._confidence(findings, embeddings, labels, near)
         if len(counts := self._resamples()):
-            found.samples |= resample_events(near, labels, counts, "")
-            found.samples |= resample_events(warped, labels, counts, "_dtw")
+            findings.samples |= resample_events(near, labels, counts, "")
+            findings.samples |= resample_events(warped, labels, counts, "_dtw")
 
     def _confidence(
-        self, found: Findings, embeddings: list[Floats], labels: Labels, errors: EventError
+        self, findings: Findings, embeddings: list[Floats], labels: Labels, errors: EventError
     ) -> None:
         """Whether confident matches of key events are right."""
         confidences = event_confidences(embeddings, labels, seed=self.seed)[errors.videos, errors.labels]
         known = ~np.isnan(confidences)
         result = measure_calibration(confidences[known], (errors.errors <= TOLERANCE)[known])
-        found.scores |= {"calibration": result.bins, "calibration_error": result.error}
-        found.scores["confidence_auroc"] = result.auroc
-        found.counts["confidence_matches"] = result.count
+        findings.scores |= {"calibration": result.bins, "calibration_error": result.error}
+        findings.scores["confidence_auroc"] = result.auroc
+        findings.counts["confidence_matches"] = result.count
 
-    def _retrieval(self, found: Findings) -> None:
+    def _retrieval(self, findings: Findings) -> None:
         """Precision of the nearest frames of other videos."""
         precision = retrieval_precision(with_phases(self.held_out))
-        found.counts["retrieval_queries"] = precision.queries
-        found.scores["precision_at"] = {str(k): share for k, share in precision.at.items()}
-        found.scores["precision5"] = precision.at.get(5)
+        findings.counts["retrieval_queries"] = precision.queries
+        findings.scores["precision_at"] = {str(k): share for k, share in precision.at.items()}
+        findings.scores["precision5"] = precision.at.get(5)
 
-    def _progression(self, found: Findings) -> None:
+    def _progression(self, findings: Findings) -> None:
         """R-squared of the time to each key event."""
         if self.train is None:
             return
         sides = [[(part[n], part.events(n)) for n in part] for part in (self.train, self.held_out)]
         progression = phase_progression(*sides, shift=self.protocol.progression_shift)
-        found.scores |= {"progression": progression.value, "progression_by_event": progression.by_event}
+        findings.scores |= {"progression": progression.value, "progression_by_event": progression.by_event}
         if len(counts := self._resamples()):
-            found.samples["progression"] = progression.resample(counts)
+            findings.samples["progression"] = progression.resample(counts)
 
-    def _phases(self, found: Findings) -> None:
+    def _phases(self, findings: Findings) -> None:
         """Phase classification, with all labels and with few."""
         taught = [] if self.train is None else with_phases(self.train)
         tested = with_phases(self.held_out)
-        found.counts |= {"labelled_videos": len(tested), "labelled_train_videos": len(taught)}
-        found.counts["train_videos"] = 0 if self.train is None else len(self.train)
+        findings.counts |= {"labelled_videos": len(tested), "labelled_train_videos": len(taught)}
+        findings.counts["train_videos"] = 0 if self.train is None else len(self.train)
         if not taught or not tested:
             return
         accuracy = phase_accuracy(taught, tested, protocol=self.protocol, seed=self.seed)
         shares = {str(share): score for share, score in accuracy.by_fraction.items()}
-        found.scores |= {"phase_accuracy": accuracy.value, "phase_accuracy_by_fraction": shares}
+        findings.scores |= {"phase_accuracy": accuracy.value, "phase_accuracy_by_fraction": shares}
         if len(counts := self._resamples(len(tested))):
-            found.samples["phase_accuracy"] = resample_means(accuracy.right, accuracy.lengths, counts)
+            findings.samples["phase_accuracy"] = resample_means(accuracy.right, accuracy.lengths, counts)
         if self.few_shot:
             few = few_shot_accuracy(taught, tested, seed=self.seed, protocol=self.protocol)
-            found.scores["few_shot"] = {
+            findings.scores["few_shot"] = {
                 str(k): {"mean": float(np.mean(shares)), "spread": float(np.std(shares))}
                 for k, shares in few.items()
             }
-            found.scores["few_shot1"] = float(np.mean(few[1])) if 1 in few else None
+            findings.scores["few_shot1"] = float(np.mean(few[1])) if 1 in few else None
 
 
 def event_scores(error: EventError, suffix: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The table of scores: what each score is called, how it is printed, and which direction is better.
+"""The table of scores: the title and format of each score, and which direction is better.
 
 Every table of the package, the benchmarks and the documentation is built from these columns. A row maps a
 name to scores as `Report.to_json` writes them. A cell that is not better than the row `time-only` carries a
@@ -134,7 +134,7 @@ def look_up(row: Mapping[str, Any], path: str) -> Any:
 
 @dataclass(frozen=True)
 class Cell:
-    """One value, ready to be shown."""
+    """One value of a table as text."""
 
     text: str
     interval: str = ""
@@ -142,7 +142,7 @@ class Cell:
     is_best: bool = False  # the best of those better than the baseline
 
     def markdown(self, *, intervals: bool = False, bold: bool = False) -> str:
-        """Return the text, its interval if asked for, and its dagger."""
+        """Return the text with its dagger, and with its interval if `intervals`."""
         text = f"**{self.text}**" if bold and self.is_best else self.text
         parts = [text, self.interval if intervals else "", DAGGER if self.is_below else ""]
         return " ".join(part for part in parts if part)
@@ -190,11 +190,11 @@ def markdown_table(
         intervals: show 95 % intervals.
         bold: print the best cell of each column in bold.
     """
-    shown = known_columns(candidates, rows)
-    table = [column_cells(column, rows, baseline=baseline) for column in shown]
+    filled = known_columns(candidates, rows)
+    table = [column_cells(column, rows, baseline=baseline) for column in filled]
     lines = [
-        [corner, *(f"{column.group}: {column.heading}".removeprefix(": ") for column in shown)],
-        ["---", *("---:" for _ in shown)],
+        [corner, *(f"{column.group}: {column.heading}".removeprefix(": ") for column in filled)],
+        ["---", *("---:" for _ in filled)],
     ]
     for name in rows:
         cells = (column[name].markdown(intervals=intervals, bold=bold) for column in table)
@@ -212,11 +212,11 @@ def html_table(
     intervals: bool = True,
 ) -> str:
     """Return an HTML table, or "" where no row has a value; rows in `baselines` get a class of their own."""
-    shown = known_columns(candidates, rows)
-    if not shown:
+    filled = known_columns(candidates, rows)
+    if not filled:
         return ""
-    table = [column_cells(column, rows) for column in shown]
-    head = "".join(f'<th scope="col">{html.escape(column.heading)}</th>' for column in shown)
+    table = [column_cells(column, rows) for column in filled]
+    head = "".join(f'<th scope="col">{html.escape(column.heading)}</th>' for column in filled)
     body = ""
     for name in rows:
         kind = ' class="baseline"' if name in baselines else ""
@@ -224,16 +224,16 @@ def html_table(
         body += f'<tr{kind}><th scope="row">{html.escape(titles[name])}</th>{cells}</tr>'
     return (
         f'<div class="scroll"><table><caption>{html.escape(caption)}</caption>'
-        f"<thead>{_group_line(shown)}<tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead>{_group_line(filled)}<tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _group_line(shown: Sequence[Column]) -> str:
-    groups = dict.fromkeys(column.group for column in shown)
+def _group_line(filled: Sequence[Column]) -> str:
+    groups = dict.fromkeys(column.group for column in filled)
     if not any(groups):
         return ""
     spans = "".join(
-        f'<th scope="colgroup" colspan="{sum(c.group == group for c in shown)}">{html.escape(group)}</th>'
+        f'<th scope="colgroup" colspan="{sum(c.group == group for c in filled)}">{html.escape(group)}</th>'
         for group in groups
     )
     return f'<tr class="groups"><td></td>{spans}</tr>'
@@ -266,7 +266,7 @@ def to_markdown(rows: Mapping[str, Report], *, baseline: str = TIME_ONLY, interv
 
 
 def notes(rows: Mapping[str, Report]) -> list[str]:
-    """List what a reader must know to trust the reports: undefined pairs, overlap, frame counting."""
+    """List the facts that limit trust in the reports: undefined pairs, overlap, frame counting."""
     sentences = []
     for name, report in rows.items():
         counts = report.counts

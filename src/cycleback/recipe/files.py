@@ -1,9 +1,10 @@
-"""Recipes on disk: those of the package, by name, and the user's own, by path.
+"""Recipes on disk: recipes of the package by name, recipes of the user by path.
 
-A recipe may start with `extends = "NAME"` and then holds only what differs from that recipe.
+A recipe may start with `extends = "NAME"`; then it holds only the settings that differ from that recipe.
 """
 
 import copy
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -80,8 +81,8 @@ def load_recipe(
     """
     own, values = _read(source) if source is not None else ({}, {})
     leftovers = unused_settings(lambda key: _value_of(values, key))  # before overrides change it
-    given = {key for key, _ in flatten(own) if key in leftovers}
-    given |= {key for text in overrides for key, _ in flatten(_as_table(text))}
+    requested = {key for key, _ in flatten(own) if key in leftovers}
+    requested |= {key for text in overrides for key, _ in flatten(_as_table(text))}
     loss = values.setdefault("loss", {})
     if isinstance(loss, dict):
         loss.setdefault("weights", dict(LossSettings().weights))  # so that an override can change one of them
@@ -90,7 +91,7 @@ def load_recipe(
     name = "overrides" if source is None else str(source)
     _refuse_old_keys(values, name)
     for key, reason in unused_settings(lambda key: _value_of(values, key)).items():
-        if key in given:
+        if key in requested:
             raise ConfigError(f"{name}: {reason}")
         _remove(values, key)
     return build(Recipe, values, source=name)
@@ -110,8 +111,13 @@ def recipe_toml(recipe: Recipe) -> str:
     return to_toml(recipe, without=recipe.unused())
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the settings in the text of a recipe, such as `optimizer.num_updates`, by their dotted keys."""
+    return dict(flatten(tomllib.loads(text)))
+
+
 def _read(source: Path | str, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read a recipe: what the user's own file says, and all values with those it extends."""
+    """Read the settings in the user's own file, and all settings with those of the recipes it extends."""
     path = Path(source)
     if path.suffix != ".toml" and not path.is_file():
         return {}, _read_packaged(str(source))

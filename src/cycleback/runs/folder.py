@@ -1,7 +1,7 @@
 """A run folder on disk: its recipe, its videos, its encoder. Models of the package are run folders, too.
 
-A published model is a run folder without the files that only training needs, plus a card that says what it
-was trained on, how good it is and what it may be used for.
+A published model is a run folder without the files that only training needs. A card tells its training
+data, its scores and its permitted use.
 """
 
 import dataclasses
@@ -166,10 +166,10 @@ def select_part(directory: Path | str, run: Path | str, part: str) -> Dataset | 
     if part not in ("train", "held_out"):
         raise DataError(f"no part {part!r} of a data set: expected all, train or held_out")
     dataset, names = read_dataset(directory), run_split(run)[part]
-    here = set(names) & set(dataset.names)
-    if not here:
+    present = set(names) & set(dataset.names)
+    if not present:
         raise DataError(f"{directory} has none of the {len(names)} {part} videos of {run}")
-    return dataset.subset(here)
+    return dataset.subset(present)
 
 
 def records_of_action(dataset: Dataset, action: str) -> tuple[VideoRecord, ...]:

@@ -10,9 +10,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -116,7 +116,7 @@ def _video_name(index: int) -> str:
 
 
 def _choose_anomaly(index: int, *, videos: int, anomalies: int) -> str | None:
-    """Choose what goes wrong in video `index`: the last `anomalies` videos get each kind in turn."""
+    """Choose the anomaly of video `index`: the last `anomalies` videos get each kind in turn."""
     number = index - (videos - anomalies)
     return ANOMALIES[number % len(ANOMALIES)] if number >= 0 else None
 
@@ -184,75 +184,63 @@ def run_job(job: Job) -> Truth:
 
 
 def run_jobs(jobs: Sequence[Job], *, workers: int, progress: Counter = ignore) -> list[Truth]:
-    """Run all jobs and return the ground truths in the same order."""
-    if workers > 1:
-        with WorkerPool(workers) as pool:
-            return pool.run(jobs, progress=progress)
-    truths = []
-    for job in jobs:
-        truths.append(run_job(job))
-        progress(len(truths), len(jobs))
-    return truths
+    """Run all jobs and return the ground truths in the same order; the first error stops all."""
+    if workers == 1:
+        truths = []
+        for job in jobs:
+            truths.append(run_job(job))
+            progress(len(truths), len(jobs))
+        return truths
+    with start_workers(workers) as processes, ThreadPoolExecutor(workers) as threads:
+        idle: SimpleQueue[subprocess.Popen[str]] = SimpleQueue()
+        for process in processes:
+            idle.put(process)
+        futures = [threads.submit(_run_in_worker, job, idle) for job in jobs]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                progress(done, len(jobs))
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()  # ends the threads that wait for an answer
+            raise
+        return [future.result() for future in futures]
 
 
-class WorkerPool:
-    """Worker processes, each served by a thread; they always end with the `with` block."""
-
-    def __init__(self, workers: int) -> None:
-        """Start `workers` processes."""
-        self._processes = [_start_worker() for _ in range(workers)]
-        self._idle: SimpleQueue[subprocess.Popen[str]] = SimpleQueue()
-        for process in self._processes:
-            self._idle.put(process)
-
-    def __enter__(self) -> "WorkerPool":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._kill()
-        for process in self._processes:
+@contextmanager
+def start_workers(count: int) -> "Iterator[list[subprocess.Popen[str]]]":
+    """Start worker processes; they always end with the `with` block."""
+    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the workers are the parallelism
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", "from cycleback.synth.dataset import serve_jobs; serve_jobs()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=os.environ | one_thread | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        for _ in range(count)
+    ]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 with suppress(OSError):
                     pipe.close()  # type: ignore[union-attr]  # both are pipes
 
-    def _kill(self) -> None:
-        for process in self._processes:
-            process.kill()
 
-    def run(self, jobs: Sequence[Job], *, progress: Counter) -> list[Truth]:
-        """Return the ground truths in the order of the jobs; the first error stops all and is raised."""
-        with ThreadPoolExecutor(len(self._processes)) as threads:
-            futures = [threads.submit(self._run_one, job) for job in jobs]
-            try:
-                for done, future in enumerate(as_completed(futures), start=1):
-                    future.result()
-                    progress(done, len(jobs))
-            except BaseException:
-                threads.shutdown(wait=False, cancel_futures=True)
-                self._kill()  # ends the threads that wait for an answer
-                raise
-            return [future.result() for future in futures]
-
-    def _run_one(self, job: Job) -> Truth:
-        process = self._idle.get()
-        answer = _exchange(process, asdict(job))
-        self._idle.put(process)
-        if "error" in answer:
-            raise VideoError(f"could not write {job.path}: {answer['error']}")
-        return answer
-
-
-def _start_worker() -> "subprocess.Popen[str]":
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the workers are the parallelism
-    return subprocess.Popen(
-        [sys.executable, "-c", "from cycleback.synth.dataset import serve_jobs; serve_jobs()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | one_thread | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+def _run_in_worker(job: Job, idle: "SimpleQueue[subprocess.Popen[str]]") -> Truth:
+    process = idle.get()
+    answer = _exchange(process, asdict(job))
+    idle.put(process)
+    if "error" in answer:
+        raise VideoError(f"could not write {job.path}: {answer['error']}")
+    return answer
 
 
 def _exchange(process: "subprocess.Popen[str]", message: dict[str, Any]) -> Truth:

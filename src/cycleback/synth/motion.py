@@ -1,4 +1,4 @@
-"""Plan what happens in a video: when each event happens, what goes wrong, and the state in every frame.
+"""Plan the action of a video: the time of each event, the mishap, and the state in every frame.
 
 The five phases are: before the touch (lead-in, reach), lift and tilt, pour, put back, withdraw (and tail).
 Letters: N frames of the video.

@@ -122,7 +122,7 @@ def render_video(
         level: "easy" (one camera, quiet rooms) or "hard" (everything varies).
         size: Side of a frame in pixels, even, at least 48.
         fps: Frames per second, at least 10. Durations are sampled in seconds.
-        anomaly: None, or what goes wrong: "spill", "missed glass" or "hand withdraws".
+        anomaly: None, "spill", "missed glass" or "hand withdraws".
     """
     take = plan_take(seed, level=level, fps=fps, anomaly=anomaly)
     return RenderedVideo(take, np.stack(list(render_frames(take, size=size))), render_audio(take))

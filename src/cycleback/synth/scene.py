@@ -41,7 +41,7 @@ class Liquid:
 
 @dataclass(frozen=True)
 class Hand:
-    """The hand that pours; `grip` is what is seen in front of the bottle: "fingers" or "thumb"."""
+    """The hand that pours; `grip` says whether "fingers" or "thumb" are in front of the bottle."""
 
     colour: RGB
     sleeve: RGB

@@ -33,7 +33,7 @@ BUCKET_ELEMENTS = 2**24  # gradients sent at once: 64 MiB in float32
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among those that train together; by default it is alone."""
+    """One process of a group that trains together; by default the group has one member."""
 
     rank: int = 0
     world_size: int = 1

@@ -52,7 +52,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def explain_failures(step: int, device: torch.device) -> Iterator[None]:
-    """Explain what can go wrong in update `step` (0-based): memory, files, determinism, other processes."""
+    """Explain failures of update `step` (0-based): memory, files, determinism, other processes."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""What a run reports: one `StepReport` per update, `log.jsonl`, and TensorBoard if asked for.
+"""The reports of a run: one `StepReport` per update, `log.jsonl` and, optionally, TensorBoard.
 
 Shapes: B videos, T sampled frames per video, H W pixels, D embedding size.
 """
@@ -29,23 +29,15 @@ NOT_PLOTTED = ("step", "seconds")
 
 @dataclass(frozen=True)
 class StepReport:
-    """The results of one update.
+    """The results of one update."""
 
-    Attributes:
-        step: updates so far, including this one.
-        loss: mean over the batches of the update.
-        parts: each part of the loss before its weight, likewise a mean.
-        embeddings: (B, T, D) of the last batch, before the update.
-        frames: (B, T, H, W, 3) uint8 of the embeddings; None if the inputs were no images.
-    """
-
-    step: int
-    loss: float
-    parts: Mapping[str, float]
+    step: int  # updates so far, including this one
+    loss: float  # mean over the batches of the update
+    parts: Mapping[str, float]  # each part of the loss before its weight, also as a mean
     gradient_norm: float
     learning_rate: float
-    embeddings: Tensor
-    frames: Tensor | None = None
+    embeddings: Tensor  # (B, T, D) of the last batch, before the update
+    frames: Tensor | None = None  # (B, T, H, W, 3) uint8 of the embeddings; None if inputs are no images
 
     @cached_property
     def cycle_rate(self) -> float:
@@ -76,9 +68,9 @@ class StepReport:
 
 
 class RunLog:
-    """Appends to `log.jsonl` in a run folder, and to TensorBoard if asked for; without a folder, to nothing.
+    """Appends to `log.jsonl` in a run folder and, optionally, to TensorBoard.
 
-    Resuming drops the records after `resume_step`.
+    Resuming drops the records after `resume_step`. Without a folder, nothing is written.
     """
 
     def __init__(self, folder: Path | None, *, resume_step: int = 0, tensorboard: bool = False) -> None:

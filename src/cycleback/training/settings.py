@@ -32,7 +32,7 @@ class OptimizerSettings:
         if not self.base_factor > 0:
             raise ValueError(
                 f"optimizer.base_factor must be above 0, got {self.base_factor:g}; "
-                "to keep the base as it is, set encoder.train_base='frozen'"
+                "to leave the base unchanged, set encoder.train_base='frozen'"
             )
         if self.batch_size < 2:
             raise ValueError(

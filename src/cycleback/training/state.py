@@ -1,4 +1,4 @@
-"""What a run keeps while it trains: how far it is, what resuming needs, and the average of its weights.
+"""The state of a run: its progress, the file that resuming needs, and the running average of its weights.
 
 Resuming needs only the weights, the optimizer's moments and the step: everything random in an update is a
 function of (seed, step).
@@ -25,21 +25,13 @@ Parts = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class TrainState:
-    """How far a run is.
+    """How far a run is."""
 
-    Attributes:
-        step: updates made.
-        seconds: training time over all sittings.
-        selected: the weights kept for their held-out rate; None if the last weights are kept.
-        stopped_early: whether the held-out rate had stopped improving.
-        is_interrupted: whether Ctrl-C or SIGTERM stopped it; the state is saved.
-    """
-
-    step: int
-    seconds: float
-    selected: Selected | None = None
-    stopped_early: bool = False
-    is_interrupted: bool = False
+    step: int  # updates made
+    seconds: float  # training time, of all sittings together
+    selected: Selected | None = None  # weights kept for their held-out rate; None: the last ones are kept
+    stopped_early: bool = False  # whether the held-out rate had stopped improving
+    is_interrupted: bool = False  # whether Ctrl-C or SIGTERM stopped it; the state is saved
 
 
 def save_state(folder: Path, state: TrainState, parts: Parts) -> None:

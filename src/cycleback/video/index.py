@@ -29,21 +29,13 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True)
 class FrameIndex:
-    """The frames of a file in display order.
+    """The frames of a file in display order."""
 
-    Attributes:
-        pts: Time stamps int64 (N,), ascending, in ticks of the stream.
-        times: Seconds float64 (N,), the first 0.0.
-        duration_s: From the first frame to the end of the last.
-        key_numbers: Frame numbers int64 (K,) of the keyframes, ascending.
-        can_seek: Whether frames can be found by `pts`; otherwise only by decoding from the start.
-    """
-
-    pts: NDArray[np.int64]
-    times: NDArray[np.float64]
-    duration_s: float
-    key_numbers: NDArray[np.int64]
-    can_seek: bool
+    pts: NDArray[np.int64]  # (N,) time stamps, ascending, in ticks of the stream
+    times: NDArray[np.float64]  # (N,) seconds, the first 0.0
+    duration_s: float  # from the first frame to the end of the last
+    key_numbers: NDArray[np.int64]  # (K,) frame numbers of the keyframes, ascending
+    can_seek: bool  # whether frames can be found by `pts`; otherwise only by decoding from the start
 
     @property
     def num_frames(self) -> int:
@@ -157,7 +149,7 @@ def iter_packets(source: VideoSource, count: PacketCount) -> Iterator[Any]:
 
 
 def promise_frames(source: VideoSource, count: PacketCount) -> Promise:
-    """Read from the header how many frames the file should have, given the packets found."""
+    """Read from the header how many frames the file should have; `count` are the packets it has."""
     stream = source.stream
     if "mp4" in source.container.format.name:
         entries = getattr(stream, "index_entries", None)  # not in older PyAV; accounts for edit lists

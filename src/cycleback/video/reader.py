@@ -24,58 +24,36 @@ SEEK_GAIN = 8  # decoding up to this many extra frames is cheaper than a seek
 
 @dataclass(frozen=True)
 class VideoInfo:
-    """Properties of a video file.
-
-    Attributes:
-        path: The file.
-        width: Pixels across, as displayed (after rotation).
-        height: Pixels down, as displayed.
-        num_frames: Frames that can be shown.
-        fps: Average frames per second.
-        duration_s: Seconds from the first frame to the end of the last.
-        codec: Format of the pictures: "h264", "vp9", …
-        pixel_format: How pixels are stored: "yuv420p", "gray", …
-        rotation: Degrees the stored picture is turned counter-clockwise for display: 0, 90, 180 or 270.
-        is_variable_rate: Whether the time between frames varies.
-        has_audio: Whether there is a sound track.
-        audio_rate: Samples per second of the sound; None without sound.
-        audio_channels: Channels of the sound; 0 without sound.
-    """
+    """Properties of a video file; width and height are those of the picture as displayed."""
 
     path: Path
     width: int
     height: int
-    num_frames: int
-    fps: float
-    duration_s: float
-    codec: str
-    pixel_format: str
-    rotation: int
-    is_variable_rate: bool
+    num_frames: int  # frames that can be shown
+    fps: float  # average
+    duration_s: float  # from the first frame to the end of the last
+    codec: str  # "h264", "vp9", …
+    pixel_format: str  # how pixels are stored: "yuv420p", "gray", …
+    rotation: int  # degrees the stored picture is turned counter-clockwise for display: 0, 90, 180 or 270
+    is_variable_rate: bool  # whether the time between frames varies
     has_audio: bool
-    audio_rate: int | None
-    audio_channels: int
+    audio_rate: int | None  # samples per second; None without sound
+    audio_channels: int  # 0 without sound
 
 
 @dataclass(frozen=True)
 class FrameChunk:
-    """Consecutive frames of a video.
+    """Consecutive frames of a video."""
 
-    Attributes:
-        frames: RGB uint8 (n, H, W, 3).
-        times: Seconds float64 (n,) since the first frame of the video.
-        start: Number of the first of these frames in the video.
-    """
-
-    frames: NDArray[np.uint8]
-    times: NDArray[np.float64]
-    start: int
+    frames: NDArray[np.uint8]  # (n, H, W, 3) RGB
+    times: NDArray[np.float64]  # (n,) seconds since the first frame of the video
+    start: int  # number of the first of these frames in the video
 
 
 def probe(path: str | os.PathLike[str]) -> VideoInfo:
     """Read the properties of a video file; reads all packets, decodes one frame.
 
-    If the end of the file is missing, the rest is counted and a DamagedVideoWarning is given.
+    If the end of the file is missing, only the frames it has are counted, with a DamagedVideoWarning.
     """
     file = check_file(path)
     with open_video(file, threaded=False) as source:
