@@ -7,17 +7,8 @@ import pytest
 
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, OutputExistsError, UserError
-from cycleback.search import (
-    Corpus,
-    Hit,
-    draw_sheet,
-    find,
-    make_frame_query,
-    make_vector_query,
-    write_clips,
-    write_sheet,
-)
-from cycleback.search.outputs import BORDER_COLOUR, HEIGHT
+from cycleback.search import Corpus, Hit, find, make_frame_query, make_vector_query, write_clips, write_sheet
+from cycleback.search.outputs import BORDER_COLOUR, HEIGHT, draw_sheet
 from cycleback.video import probe, read_frames, write_video
 
 FRAMES = 40
