@@ -17,75 +17,49 @@ MAX_ERRORS = 5000  # absolute errors kept for plots
 class Report:
     """Scores of one set of embeddings; None where labels, training videos or a second video are missing.
 
-    Attributes:
-        tau: Kendall's tau of nearest neighbours, as the protocol defines it, mean over ordered pairs of
-            videos; it measures order only.
-        tau_a: the same as tau-a, in which ties count as 0.
-        event_error_frames: median error of key events mapped by nearest neighbours, in frames.
-        event_error_ms: the same in milliseconds.
-        event_error_mean_frames: mean error in frames.
-        event_error_mean_ms: the same in milliseconds.
-        pce1: share of key events within 1 frame.
-        pce3: share within 3 frames.
-        ..._dtw: the six above for key events mapped by dynamic time warping.
-        cycle_rate: share of frames that cycle back to within 1 frame of their start; needs no labels.
-        cycle_rate_three: the same through two other videos, in both directions.
-        phase_accuracy: phase classification with all training videos.
-        few_shot1: phase classification with one training video, mean over seeded draws.
-        progression: mean R-squared of the time to each key event.
-        precision5: share of the 5 nearest frames of other videos that are in the same phase.
-        confidence_auroc: how well confidence separates right matches (within 3 frames) from wrong ones.
-        calibration_error: mean gap between confidence and the share of right matches, over bins.
-        phase_accuracy_by_fraction: phase classification by share of training videos.
-        few_shot: number of training videos -> {"mean": accuracy, "spread": standard deviation over draws}.
-        progression_by_event: R-squared of each key event.
-        precision_at: the share of `precision5` for "5", "10" and "15" frames.
-        event_error_by_event: median error in frames of each key event, by nearest neighbours.
-        event_errors: absolute errors in frames by nearest neighbours, at most 5,000 drawn with a seed.
-        calibration: confidence against share of right matches, by bin.
-        intervals: score -> (low, high), 95 % interval from resampling the held-out videos.
-        robust: perturbation -> scores on the perturbed held-out videos; see `perturb`.
-        counts: the counts that the scores rest on, see `evaluate`.
-        protocol: "linear", "paper" or "reference".
-        by_action: one report per action, where there are several.
-        can_count_frames: whether the embedder can solve the task by counting frames.
+    Errors are those of key events mapped to other videos by the nearest frame; `..._dtw` are the same for
+    dynamic time warping.
     """
 
-    tau: float | None = None
-    tau_a: float | None = None
-    event_error_frames: float | None = None
-    event_error_ms: float | None = None
+    tau: float | None = None  # Kendall's tau as the protocol defines it, mean over ordered pairs; order only
+    tau_a: float | None = None  # the same as tau-a, in which ties count as 0
+    event_error_frames: float | None = None  # median
+    event_error_ms: float | None = None  # the same in milliseconds
     event_error_mean_frames: float | None = None
     event_error_mean_ms: float | None = None
     event_error_frames_dtw: float | None = None
     event_error_ms_dtw: float | None = None
     event_error_mean_frames_dtw: float | None = None
     event_error_mean_ms_dtw: float | None = None
-    pce1: float | None = None
-    pce3: float | None = None
+    pce1: float | None = None  # share of key events within 1 frame
+    pce3: float | None = None  # share within 3 frames
     pce1_dtw: float | None = None
     pce3_dtw: float | None = None
-    cycle_rate: float | None = None
-    cycle_rate_three: float | None = None
-    phase_accuracy: float | None = None
-    few_shot1: float | None = None
-    progression: float | None = None
-    precision5: float | None = None
-    confidence_auroc: float | None = None
-    calibration_error: float | None = None
-    phase_accuracy_by_fraction: Mapping[str, float] = field(default_factory=dict)
-    few_shot: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    progression_by_event: Mapping[str, float] = field(default_factory=dict)
-    precision_at: Mapping[str, float] = field(default_factory=dict)
-    event_error_by_event: Mapping[str, float] = field(default_factory=dict)
-    event_errors: Sequence[int] = ()
-    calibration: Sequence[CalibrationBin] = ()
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    robust: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
-    protocol: str = "linear"
-    by_action: Mapping[str, "Report"] = field(default_factory=dict)
-    can_count_frames: bool = False
+    cycle_rate: float | None = None  # share of frames that cycle back to within 1 frame; needs no labels
+    cycle_rate_three: float | None = None  # the same through two other videos, in both directions
+    phase_accuracy: float | None = None  # phase classification with all training videos
+    few_shot1: float | None = None  # phase classification with one training video, mean over seeded draws
+    progression: float | None = None  # mean R-squared of the time to each key event
+    precision5: float | None = (
+        None  # share of the 5 nearest frames of other videos that are in the same phase
+    )
+    confidence_auroc: float | None = None  # how well confidence separates matches within 3 frames from others
+    calibration_error: float | None = (
+        None  # mean gap between confidence and share of right matches, over bins
+    )
+    phase_accuracy_by_fraction: Mapping[str, float] = field(default_factory=dict)  # of training videos
+    few_shot: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # videos -> "mean", "spread"
+    progression_by_event: Mapping[str, float] = field(default_factory=dict)  # R-squared
+    precision_at: Mapping[str, float] = field(default_factory=dict)  # as `precision5`, for "5", "10" and "15"
+    event_error_by_event: Mapping[str, float] = field(default_factory=dict)  # median, in frames
+    event_errors: Sequence[int] = ()  # absolute errors in frames, at most 5,000 drawn with a seed
+    calibration: Sequence[CalibrationBin] = ()  # confidence against share of right matches
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %, from resampling videos
+    robust: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)  # perturbation -> scores
+    counts: Mapping[str, int] = field(default_factory=dict)  # that the scores rest on, see `evaluate`
+    protocol: str = "linear"  # or "paper" or "reference"
+    by_action: Mapping[str, "Report"] = field(default_factory=dict)  # where there are several actions
+    can_count_frames: bool = False  # whether the embedder can solve the task by counting frames
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists, dicts and None; `from_json` reads them back."""
