@@ -17,21 +17,14 @@ def ignore(done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a caller wants to hear about; every part is optional.
+    """What a caller wants to hear about; every part is optional."""
 
-    Attributes:
-        on_stage: called with (stages done, stages in total, name of the next one).
-        on_render: videos rendered.
-        on_frames: videos decoded.
-        on_features: videos whose features are computed.
-        on_report: parts of a report written.
-        on_training: called with (name of the run, updates in total) when a training starts; returns what to
-            call after each update.
-    """
-
+    # called with (stages done, stages in total, name of the next one)
     on_stage: Callable[[int, int, str], None] = lambda done, total, name: None
-    on_render: Counter = ignore
-    on_frames: Counter = ignore
-    on_features: Counter = ignore
-    on_report: Counter = ignore
+    on_render: Counter = ignore  # videos rendered
+    on_frames: Counter = ignore  # videos decoded
+    on_features: Counter = ignore  # videos whose features are computed
+    on_report: Counter = ignore  # parts of a report written
+    # called with (name of the run, updates in total) when a training starts; returns what to call after
+    # each update
     on_training: "Callable[[str, int], Callable[[StepReport], None]]" = lambda name, total: lambda step: None

@@ -42,24 +42,17 @@ MIN_CONFIDENCE = 0.5  # below it a match is more likely wrong than right
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
 class Alignment:
-    """One frame of b per frame of a, and the confidence of each match.
+    """One frame of b per frame of a, and the confidence of each match."""
 
-    Attributes:
-        indices: (T,), frame of b that goes with each frame of a. Frames left out take the match of the first
-            or last frame that is matched, so that the whole video can still be played.
-        confidence: (T,) in [0, 1], see `cycleback.alignment.confidence`; 0 for frames left out.
-        distances: (T,), squared L2 distance between each frame and its match.
-        method: How the matches were found.
-        matched: (T,), False for frames left out: with free ends, those before and after the path.
-        path: (L, 2), every pair of frames on the warping path; None for "nearest".
-    """
-
+    # (T,), frame of b that goes with each frame of a. Frames left out take the match of the first or last
+    # frame that is matched, so that the whole video can still be played.
     indices: Indices
-    confidence: Floats
-    distances: Floats
-    method: AlignmentMethod
+    confidence: Floats  # (T,) in [0, 1], see `cycleback.alignment.confidence`; 0 for frames left out
+    distances: Floats  # (T,), squared L2 distance between each frame and its match
+    method: AlignmentMethod  # how the matches were found
+    # (T,), False for frames left out: with free ends, those before and after the path
     matched: NDArray[np.bool_]
-    path: Indices | None = None
+    path: Indices | None = None  # (L, 2), every pair of frames on the warping path; None for "nearest"
 
     @property
     def abstain(self) -> NDArray[np.bool_]:
@@ -169,20 +162,13 @@ def _find_path(
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
 class MultiAlignment:
-    """V videos on one clock of K ticks.
+    """V videos on one clock of K ticks."""
 
-    Attributes:
-        template: (K, D), the mean trajectory.
-        indices: (V, K), frame of each video at each tick; never runs backwards.
-        ticks: (N,) per video, the tick of each of its frames; never runs backwards.
-        medoid: The video that the template began as.
-        costs: Total DTW cost of all videos to the template, before each round and after the last.
-    """
-
-    template: Floats
-    indices: Indices
-    ticks: tuple[Indices, ...]
-    medoid: int
+    template: Floats  # (K, D), the mean trajectory
+    indices: Indices  # (V, K), frame of each video at each tick; never runs backwards
+    ticks: tuple[Indices, ...]  # (N,) per video, the tick of each of its frames; never runs backwards
+    medoid: int  # the video that the template began as
+    # total DTW cost of all videos to the template, before each round and after the last
     costs: tuple[float, ...]
 
     def between(self, u: int, v: int) -> Indices:

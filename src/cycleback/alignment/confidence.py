@@ -39,14 +39,10 @@ SAMPLED_FRAMES = 2048  # per video, where all frames would be too many
 
 @dataclass(frozen=True)
 class ConfidenceCurve:
-    """A piecewise linear curve from score to confidence, from (0, 0) to (1, 1).
+    """A piecewise linear curve from score to confidence, from (0, 0) to (1, 1)."""
 
-    Attributes:
-        scores: (K,) in [0, 1], increasing.
-        shares: (K,) in [0, 1], never decreasing: the share of matches with such a score that are right.
-    """
-
-    scores: tuple[float, ...]
+    scores: tuple[float, ...]  # (K,) in [0, 1], increasing
+    # (K,) in [0, 1], never decreasing: the share of matches with such a score that are right
     shares: tuple[float, ...]
 
     def __post_init__(self) -> None:

@@ -28,15 +28,11 @@ class Moment:
 
 @dataclass(frozen=True)
 class Event:
-    """A key event: something that happens at one moment.
-
-    Attributes:
-        confidence: in [0, 1] if a program found the event; None if a person labelled it.
-    """
+    """A key event: something that happens at one moment."""
 
     name: str
     at: Moment
-    confidence: float | None = None
+    confidence: float | None = None  # in [0, 1] if a program found the event; None if a person labelled it
 
 
 @dataclass(frozen=True)
@@ -51,23 +47,15 @@ class Segment:
 
 @dataclass(frozen=True)
 class Annotation:
-    """All labels of one video, and what the file says about the video itself.
+    """All labels of one video, and what the file says about the video itself."""
 
-    Attributes:
-        video: name of the video.
-        file: path or URL of the video, if known.
-        fps: frames per second.
-        num_frames: length in frames.
-        duration: length in seconds.
-    """
-
-    video: str
+    video: str  # name of the video
     events: tuple[Event, ...] = ()
     segments: tuple[Segment, ...] = ()
-    file: str | None = None
-    fps: float | None = None
-    num_frames: int | None = None
-    duration: float | None = None
+    file: str | None = None  # path or URL of the video, if known
+    fps: float | None = None  # frames per second
+    num_frames: int | None = None  # length in frames
+    duration: float | None = None  # length in seconds
 
     @classmethod
     def of_file(

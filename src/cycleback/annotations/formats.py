@@ -13,21 +13,14 @@ from cycleback.tables import read_text
 
 @dataclass(frozen=True)
 class Format:
-    """One file format for annotations.
+    """One file format for annotations."""
 
-    Attributes:
-        suffixes: file name endings; new files get the first.
-        read: takes the text of a file and its path, for error messages.
-        write: returns the text of a file.
-        marks: any of these words in a file tells this format from others with the same suffix.
-        one_video: whether a file holds one video, so that several videos make a folder of files.
-    """
-
-    suffixes: tuple[str, ...]
-    read: Callable[[str, str], list[Annotation]]
-    write: Callable[[Sequence[Annotation]], str]
+    suffixes: tuple[str, ...]  # file name endings; new files get the first
+    read: Callable[[str, str], list[Annotation]]  # takes the text of a file and its path, for error messages
+    write: Callable[[Sequence[Annotation]], str]  # returns the text of a file
+    # any of these words in a file tells this format from others with the same suffix
     marks: tuple[str, ...] = ()
-    one_video: bool = False
+    one_video: bool = False  # whether a file holds one video, so that several videos make a folder of files
 
 
 FORMATS: dict[str, Format] = {  # a file has the first format whose marks it contains

@@ -43,25 +43,16 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class AnomalyScores:
-    """The scores of one take and their meaning.
+    """The scores of one take and their meaning."""
 
-    Attributes:
-        scores: (N,), how far each frame is from the good takes.
-        progress: (N,) in [0, 1], where in the action each frame is.
-        matches: (N, 2), the nearest good take (its number) and its frame.
-        spans: parts that stand out, each as first and last frame.
-        threshold: frames above it are flagged; the stated share of frames of good takes is.
-        peak_threshold: a take whose highest score is above it differs; the stated share of good takes does.
-        verdict: on the whole take.
-    """
-
-    scores: Floats
-    progress: Floats
-    matches: NDArray[np.int64]
-    spans: tuple[Span, ...]
-    threshold: float
+    scores: Floats  # (N,), how far each frame is from the good takes
+    progress: Floats  # (N,) in [0, 1], where in the action each frame is
+    matches: NDArray[np.int64]  # (N, 2), the nearest good take (its number) and its frame
+    spans: tuple[Span, ...]  # parts that stand out, each as first and last frame
+    threshold: float  # frames above it are flagged; the stated share of frames of good takes is
+    # a take whose highest score is above it differs; the stated share of good takes does
     peak_threshold: float
-    verdict: Verdict
+    verdict: Verdict  # on the whole take
 
     @classmethod
     def calibrate(
@@ -99,32 +90,20 @@ class AnomalyScores:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A take compared with all good takes.
+    """A take compared with all good takes."""
 
-    Attributes:
-        distances: (N,), mean squared distance to the nearest good takes.
-        progress: (N,) in [0, 1], where in the action each frame is: the median over good takes.
-        matches: (N, 2), the good take that is nearest at each frame, and its frame.
-    """
-
-    distances: Floats
-    progress: Floats
-    matches: NDArray[np.int64]
+    distances: Floats  # (N,), mean squared distance to the nearest good takes
+    progress: Floats  # (N,) in [0, 1], where in the action each frame is: the median over good takes
+    matches: NDArray[np.int64]  # (N, 2), the good take that is nearest at each frame, and its frame
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The good takes as embedded by one encoder.
+    """The good takes as embedded by one encoder."""
 
-    Attributes:
-        takes: K arrays (N, D).
-        expected: (MOMENTS,), mean distance of a good take from the others at each moment.
-        spread: standard deviation of distance / expected over all frames of good takes.
-    """
-
-    takes: tuple[NDArray[np.float32], ...]
-    expected: Floats
-    spread: float
+    takes: tuple[NDArray[np.float32], ...]  # K arrays (N, D)
+    expected: Floats  # (MOMENTS,), mean distance of a good take from the others at each moment
+    spread: float  # standard deviation of distance / expected over all frames of good takes
 
     def score(self, comparison: Comparison) -> Floats:
         """Return the scores (N,) of a comparison, before smoothing."""
@@ -134,17 +113,11 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class AnomalyModel:
-    """What is normal in an action; made by `fit_anomaly_model`.
+    """What is normal in an action; made by `fit_anomaly_model`."""
 
-    Attributes:
-        names: of the good takes.
-        views: one per encoder.
-        own_scores: K arrays (N,), the scores of each good take when it is left out.
-    """
-
-    names: tuple[str, ...]
-    views: tuple[View, ...]
-    own_scores: tuple[Floats, ...]
+    names: tuple[str, ...]  # of the good takes
+    views: tuple[View, ...]  # one per encoder
+    own_scores: tuple[Floats, ...]  # K arrays (N,), the scores of each good take when it is left out
 
     def score(self, *embeddings: ArrayLike, false_alarms: float = 0.05) -> AnomalyScores:
         """Score a take.
@@ -170,17 +143,11 @@ class AnomalyModel:
 
 @dataclass(frozen=True, eq=False)
 class AnomalyReport:
-    """The scores of several takes.
+    """The scores of several takes."""
 
-    Attributes:
-        videos: embeddings of the takes, by the first encoder.
-        good: embeddings of the good takes, by the first encoder.
-        scores: name of the take -> its scores.
-    """
-
-    videos: EmbeddingSet
-    good: EmbeddingSet
-    scores: Mapping[str, AnomalyScores]
+    videos: EmbeddingSet  # embeddings of the takes, by the first encoder
+    good: EmbeddingSet  # embeddings of the good takes, by the first encoder
+    scores: Mapping[str, AnomalyScores]  # name of the take -> its scores
 
     @property
     def oddest(self) -> str:

@@ -50,21 +50,13 @@ set -eu
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of one video at constant speed.
+    """A part of one video at constant speed."""
 
-    Attributes:
-        video: number of the video.
-        start: first output frame.
-        end: output frame after the last.
-        source_start_s: second of the video at the first output frame.
-        source_end_s: second of the video where the segment ends.
-    """
-
-    video: int
-    start: int
-    end: int
-    source_start_s: float
-    source_end_s: float
+    video: int  # number of the video
+    start: int  # first output frame
+    end: int  # output frame after the last
+    source_start_s: float  # second of the video at the first output frame
+    source_end_s: float  # second of the video where the segment ends
 
     def speed(self, fps: float) -> float:
         """Return the seconds of video per second of output."""

@@ -28,17 +28,12 @@ Span = tuple[str, int, int]  # name, first frame, frame after the last
 
 @dataclass(frozen=True)
 class TransferredLabels:
-    """Labels of all videos.
+    """Labels of all videos."""
 
-    Attributes:
-        videos: name -> labels: the given ones (confidence None) and those found.
-        label_next: videos whose labels were found, the least certain first: a label by hand helps most there.
-        left_out: videos without labels, because no labelled video shows their action.
-    """
-
-    videos: Mapping[str, Annotation]
+    videos: Mapping[str, Annotation]  # name -> labels: the given ones (confidence None) and those found
+    # videos whose labels were found, the least certain first: a label by hand helps most there
     label_next: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # videos without labels, because no labelled video shows their action
 
     def confidence(self, name: str) -> float:
         """Return the mean confidence of the labels of one video; 1 for labels that were given."""

@@ -39,20 +39,14 @@ MAX_COMPARED = 500  # frames of the reference whose distances are compared
 
 @dataclass(frozen=True)
 class Position:
-    """Where the stream is.
+    """Where the stream is."""
 
-    Attributes:
-        frame: of the reference.
-        progress: in [0, 1].
-        deviation: squared distance to that frame, over the median distance between frames of the reference.
-            About 1 means that the picture is no more like this moment than any two moments are alike.
-        phase: number of key events passed; None where the reference is not labelled.
-    """
-
-    frame: int
-    progress: float
+    frame: int  # of the reference
+    progress: float  # in [0, 1]
+    # squared distance to that frame, over the median distance between frames of the reference. About 1
+    # means that the picture is no more like this moment than any two moments are alike.
     deviation: float
-    phase: int | None
+    phase: int | None  # number of key events passed; None where the reference is not labelled
 
 
 class Follower:

@@ -26,21 +26,13 @@ Method = Literal["nearest", "dtw"]
 
 @dataclass(frozen=True, eq=False)
 class Pace:
-    """The second of each video that is shown at each output frame.
+    """The second of each video that is shown at each output frame."""
 
-    Attributes:
-        names: the V videos.
-        fps: output frames per second.
-        seconds: (T,) time of each output frame.
-        sources: (V, T) second of each video that is shown then.
-        positions: (V, T) the same as frame numbers, with fractions between frames.
-    """
-
-    names: tuple[str, ...]
-    fps: float
-    seconds: Seconds
-    sources: Seconds
-    positions: Seconds
+    names: tuple[str, ...]  # the V videos
+    fps: float  # output frames per second
+    seconds: Seconds  # (T,) time of each output frame
+    sources: Seconds  # (V, T) second of each video that is shown then
+    positions: Seconds  # (V, T) the same as frame numbers, with fractions between frames
 
 
 def smooth_pace(

@@ -20,30 +20,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ProgressSignal:
-    """Where in the action each frame is.
+    """Where in the action each frame is."""
 
-    Attributes:
-        progress: (N,) in [0, 1], by the clock of the reference.
-        confidence: (N,) in [0, 1], of each match.
-        indices: (N,), the matched frame of the reference.
-    """
-
-    progress: Floats
-    confidence: Floats
-    indices: NDArray[np.int64]
+    progress: Floats  # (N,) in [0, 1], by the clock of the reference
+    confidence: Floats  # (N,) in [0, 1], of each match
+    indices: NDArray[np.int64]  # (N,), the matched frame of the reference
 
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Where good takes end, as in XIRL (Zakka et al., 2021): a reward for getting there.
+    """Where good takes end, as in XIRL (Zakka et al., 2021): a reward for getting there."""
 
-    Attributes:
-        embedding: (D,), the mean last frame.
-        scale: one over the mean distance of the first frames, so that rewards begin near -1.
-    """
-
-    embedding: Floats
-    scale: float
+    embedding: Floats  # (D,), the mean last frame
+    scale: float  # one over the mean distance of the first frames, so that rewards begin near -1
 
     def reward(self, embeddings: ArrayLike) -> Floats:
         """Return the reward (N,) of each frame (N, D): 0 at the goal, about -1 where takes begin."""
@@ -56,19 +45,12 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class ProgressReport:
-    """The progress of several videos.
+    """The progress of several videos."""
 
-    Attributes:
-        videos: their embeddings.
-        reference: name of the video that progress is measured by.
-        signals: name -> progress.
-        rewards: name -> reward (N,) of each frame; empty without a goal.
-    """
-
-    videos: EmbeddingSet
-    reference: str
-    signals: Mapping[str, ProgressSignal]
-    rewards: Mapping[str, Floats]
+    videos: EmbeddingSet  # their embeddings
+    reference: str  # name of the video that progress is measured by
+    signals: Mapping[str, ProgressSignal]  # name -> progress
+    rewards: Mapping[str, Floats]  # name -> reward (N,) of each frame; empty without a goal
 
     def rows(self) -> list[dict[str, Any]]:
         """Make one row per frame: video, frame, seconds, progress, confidence, reference_frame, reward."""

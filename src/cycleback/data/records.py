@@ -18,26 +18,19 @@ Unit = Literal["frame", "seconds"]
 
 @dataclass(frozen=True)
 class VideoRecord:
-    """One video of a data set, not decoded yet.
+    """One video of a data set, not decoded yet."""
 
-    Attributes:
-        name: unique; the path below the data set's folder, without suffix, with forward slashes.
-        path: the file, or the folder of images.
-        kind: "video" (a file), "frames" (a folder of numbered images) or "sequence" (an .npz of features).
-        action: the action shown; only videos of the same action are aligned. "" when there is only one.
-        events: time of each key event, in `unit`, sorted by time. `event_frames` converts to frame indices.
-        unit: "frame" (0-based index) or "seconds" (presentation time; the first frame is at 0).
-        split: "train", "val", another name, or None for a video in no split.
-        person: the person acting, or "" if unknown. Nobody should be in both training and test videos.
-    """
-
-    name: str
-    path: Path
+    name: str  # unique; the path below the data set's folder, without suffix, with forward slashes
+    path: Path  # the file, or the folder of images
+    # "video" (a file), "frames" (a folder of numbered images) or "sequence" (an .npz of features)
     kind: Kind = "video"
+    # the action shown; only videos of the same action are aligned. "" when there is only one.
     action: str = ""
+    # time of each key event, in `unit`, sorted by time. `event_frames` converts to frame indices.
     events: Mapping[str, float] = field(default_factory=dict)
-    unit: Unit = "frame"
-    split: str | None = None
+    unit: Unit = "frame"  # "frame" (0-based index) or "seconds" (presentation time; the first frame is at 0)
+    split: str | None = None  # "train", "val", another name, or None for a video in no split
+    # the person acting, or "" if unknown. Nobody should be in both training and test videos.
     person: str = ""
 
 
@@ -54,20 +47,14 @@ class Label:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The videos of one folder, in natural order of their names.
+    """The videos of one folder, in natural order of their names."""
 
-    Attributes:
-        root: the folder.
-        records: the videos.
-        event_names: all key events, in the order in which they happen.
-        labels: every row of the labels files. Rows that match a video carry its name; others stay as written.
-        given_split: video → split, from a file or sub-folders; empty when the split is drawn at random.
-    """
-
-    root: Path
-    records: tuple[VideoRecord, ...]
-    event_names: tuple[str, ...] = ()
+    root: Path  # the folder
+    records: tuple[VideoRecord, ...]  # the videos
+    event_names: tuple[str, ...] = ()  # all key events, in the order in which they happen
+    # every row of the labels files. Rows that match a video carry its name; others stay as written.
     labels: tuple[Label, ...] = ()
+    # video → split, from a file or sub-folders; empty when the split is drawn at random
     given_split: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -20,16 +20,12 @@ class LossParts:
 
 
 class Loss(nn.Module):
-    """`loss(embeddings (B, T, D), *, ...) -> scalar`.
+    """`loss(embeddings (B, T, D), *, ...) -> scalar`."""
 
-    Attributes:
-        needs: The keywords that `forward` takes, among "times", "positives", "phases" and "generator". A
-            caller that has them all passes these and no others.
-        capturable: Whether it can be captured in a CUDA graph: it never waits for the device.
-    """
-
+    # the keywords that `forward` takes, among "times", "positives", "phases" and "generator". A caller that
+    # has them all passes these and no others.
     needs: frozenset[str] = frozenset()
-    capturable: bool = True
+    capturable: bool = True  # whether it can be captured in a CUDA graph: it never waits for the device
 
 
 class CombinedLoss(Loss):

@@ -19,15 +19,11 @@ class VectorBase(Base):
     Args:
         in_features: size of a frame (S).
         velocity: append the difference to the previous frame (see `prepare`).
-
-    Attributes:
-        mean: (V,), of each component, velocities last; 0 until `fit` sets it.
-        std: (V,), of each component; 1 until `fit` sets it.
     """
 
     input_kind = "vectors"
-    mean: Tensor
-    std: Tensor
+    mean: Tensor  # (V,), of each component, velocities last; 0 until `fit` sets it
+    std: Tensor  # (V,), of each component; 1 until `fit` sets it
 
     def __init__(self, *, in_features: int, velocity: bool = False) -> None:
         super().__init__()

@@ -45,19 +45,12 @@ class Shard:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Embeddings made by one encoder; opened with `open_corpus`, or made of a set.
+    """Embeddings made by one encoder; opened with `open_corpus`, or made of a set."""
 
-    Attributes:
-        shards: none of them empty.
-        encoder: fingerprint of the encoder, if known.
-        run: run folder or model name of the encoder, if known.
-        source: the folder it was opened from, if any.
-    """
-
-    shards: tuple[Shard, ...]
-    encoder: str | None = None
-    run: str | None = None
-    source: Path | None = None
+    shards: tuple[Shard, ...]  # none of them empty
+    encoder: str | None = None  # fingerprint of the encoder, if known
+    run: str | None = None  # run folder or model name of the encoder, if known
+    source: Path | None = None  # the folder it was opened from, if any
 
     @classmethod
     def of_set(cls, embeddings: EmbeddingSet) -> Self:

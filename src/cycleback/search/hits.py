@@ -37,41 +37,26 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Hit:
-    """A frame that was found.
+    """A frame that was found."""
 
-    Attributes:
-        video: name of its video.
-        frame: number of the frame in the video.
-        seconds: time of the frame in the video.
-        distance: Euclidean distance of the two embeddings; 0 if they are equal.
-        similarity: 1 - distance² / median distance² of the query to all videos, at least 0: 1 for an equal
-            frame, 0 for one no nearer than most frames. It ranks hits and is not a probability.
-        path: the video file, if known.
-    """
-
-    video: str
-    frame: int
-    seconds: float
-    distance: float
+    video: str  # name of its video
+    frame: int  # number of the frame in the video
+    seconds: float  # time of the frame in the video
+    distance: float  # euclidean distance of the two embeddings; 0 if they are equal
+    # 1 - distance² / median distance² of the query to all videos, at least 0: 1 for an equal frame, 0 for
+    # one no nearer than most frames. It ranks hits and is not a probability.
     similarity: float
-    path: Path | None = None
+    path: Path | None = None  # the video file, if known
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Restricts a search; a frame must pass all conditions.
+    """Restricts a search; a frame must pass all conditions."""
 
-    Attributes:
-        action: only videos of this action; None for all.
-        names: a pattern for the video's name, such as `monday/*`.
-        between: the part of each video by time, from 0.0 (start) to 1.0 (end).
-        leave_out: names of videos that are not searched.
-    """
-
-    action: str | None = None
-    names: str = "*"
-    between: tuple[float, float] = (0.0, 1.0)
-    leave_out: Collection[str] = field(default_factory=frozenset)
+    action: str | None = None  # only videos of this action; None for all
+    names: str = "*"  # a pattern for the video's name, such as `monday/*`
+    between: tuple[float, float] = (0.0, 1.0)  # the part of each video by time, from 0.0 (start) to 1.0 (end)
+    leave_out: Collection[str] = field(default_factory=frozenset)  # names of videos that are not searched
 
     def __post_init__(self) -> None:
         low, high = self.between

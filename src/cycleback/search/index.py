@@ -38,38 +38,23 @@ OWN_FILES = re.compile(  # the names above, drafts of them, and the copies of a 
 
 @dataclass(frozen=True)
 class IndexedVideo:
-    """A video of an index.
+    """A video of an index."""
 
-    Attributes:
-        name: unique in the index.
-        shard: the folder with its embeddings.
-        content: fingerprint of the video file, to recognise it.
-        path: the file, absolute; None for embeddings that came without one.
-    """
-
-    name: str
-    shard: str
-    content: str
-    path: str | None = None
+    name: str  # unique in the index
+    shard: str  # the folder with its embeddings
+    content: str  # fingerprint of the video file, to recognise it
+    path: str | None = None  # the file, absolute; None for embeddings that came without one
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The state of an index.
+    """The state of an index."""
 
-    Attributes:
-        encoder: fingerprint of the encoder that made all embeddings, if known.
-        run: the run folder of that encoder, or "pretrained", to embed queries with.
-        size: length D of an embedding.
-        videos: by name.
-        next_shard: number of the next shard; no number is used twice.
-    """
-
-    encoder: str | None
-    run: str | None
-    size: int
-    videos: Mapping[str, IndexedVideo] = field(default_factory=dict)
-    next_shard: int = 1
+    encoder: str | None  # fingerprint of the encoder that made all embeddings, if known
+    run: str | None  # the run folder of that encoder, or "pretrained", to embed queries with
+    size: int  # length D of an embedding
+    videos: Mapping[str, IndexedVideo] = field(default_factory=dict)  # by name
+    next_shard: int = 1  # number of the next shard; no number is used twice
 
     @property
     def shards(self) -> tuple[str, ...]:

@@ -21,25 +21,15 @@ FRAME = re.compile(r"(.+)#(-?[0-9]+)")
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """An embedding to search for, and where it comes from.
+    """An embedding to search for, and where it comes from."""
 
-    Attributes:
-        vector: (D,) finite.
-        encoder: fingerprint of the encoder that made it, if known.
-        video: the video of the corpus that it is a frame of, if any.
-        frame: number of the frame in its video.
-        seconds: time of the frame in its video.
-        path: the video or image file, to show it.
-        note: what the user should know about it.
-    """
-
-    vector: Floats
-    encoder: str | None = None
-    video: str | None = None
-    frame: int | None = None
-    seconds: float | None = None
-    path: Path | None = None
-    note: str = ""
+    vector: Floats  # (D,) finite
+    encoder: str | None = None  # fingerprint of the encoder that made it, if known
+    video: str | None = None  # the video of the corpus that it is a frame of, if any
+    frame: int | None = None  # number of the frame in its video
+    seconds: float | None = None  # time of the frame in its video
+    path: Path | None = None  # the video or image file, to show it
+    note: str = ""  # what the user should know about it
 
 
 def parse_moment(text: str) -> tuple[str, int | None, float | None]:
