@@ -83,8 +83,7 @@ def build(cls: type[T], values: Mapping[str, Any], *, source: str, section: str 
 def to_toml(config: object, *, without: Container[str] = ()) -> str:
     """Write the dataclass as TOML text that `build` reads back to an equal instance.
 
-    Args:
-        without: dotted keys to leave out. Fields that are None are left out as well.
+    The dotted keys in `without` are left out, and so are fields that are None.
     """
     return "\n".join(_toml_lines(config, "", without)).strip() + "\n"
 

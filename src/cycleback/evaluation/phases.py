@@ -141,13 +141,10 @@ def few_shot_accuracy(
 def fit_classifier(
     classifier: Classifier, features: Features, phases: Phases, *, max_iterations: int = 1000
 ) -> Callable[[Features], Phases]:
-    """Return a function from embeddings (M, D) to phases (M,).
+    """Learn from `features` (M, D) and `phases` (M,) a function from embeddings (M, D) to phases (M,).
 
-    Args:
-        classifier: "svm", or "logistic", for which features should be standardised.
-        features: (M, D) to learn from.
-        phases: (M,) of the same frames; with a single phase, every prediction is that phase.
-        max_iterations: Of logistic regression, which may stop before it has converged.
+    For "logistic", features should be standardised; it may stop before it has converged. With a single phase,
+    every prediction is that phase.
     """
     if len(np.unique(phases)) == 1:
         return lambda rows: np.full(len(rows), phases[0])
@@ -225,12 +222,8 @@ def phase_progression(
 ) -> Progression:
     """Return R-squared of linear regression from embeddings to the time relative to each key event.
 
-    A video counts for the events that are labelled in it.
-
-    Args:
-        train: (embeddings (N, D), frame of each key event) of the training videos.
-        held_out: The same of the held-out videos.
-        shift: Frames added to every key event; the authors' program counts from the frame before it, -1.
+    A video is (embeddings (N, D), frame of each key event) and counts for the events labelled in it. `shift`
+    is added to every key event; the authors' program counts from the frame before it, -1.
     """
     train, held_out = (
         [(block, {event: frame + shift for event, frame in events.items()}) for block, events in videos]

@@ -82,9 +82,7 @@ def mean_report(
 ) -> Report:
     """Combine the reports of several actions: scores are means over the actions that have them, counts sums.
 
-    Args:
-        reports: action -> its report.
-        intervals: intervals of the means, which cannot be derived from those of the actions.
+    `intervals` are those of the means, which cannot be derived from the intervals of the actions.
     """
     parts = list(reports.values())
     if len(parts) == 1:

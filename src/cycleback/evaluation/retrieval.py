@@ -38,9 +38,7 @@ def retrieval_precision(
 ) -> RetrievalPrecision:
     """Return the share of the K nearest frames of other videos that are in the phase of the query.
 
-    Args:
-        videos: (embeddings (N, D), phases (N,)) of each video.
-        at: The numbers K.
+    A video is (embeddings (N, D), phases (N,)); `at` are the numbers K.
     """
     if not at or min(at) < 1:
         raise ValueError(f"expected K >= 1, got {tuple(at)}")

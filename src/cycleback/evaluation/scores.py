@@ -109,12 +109,10 @@ ROBUST = ("event_error_frames", "event_error_frames_dtw", "tau")  # measured on 
 
 
 def columns(*keys: str, brief: bool = False, under: str = "", group: str = "") -> list[Column]:
-    """Return the columns of these scores.
+    """Return the columns of these scores, with the heading `group` above them.
 
-    Args:
-        brief: print values for a quick look: shares as percentages, fewer decimals.
-        under: where in a row the scores are, such as "robust/cropped".
-        group: heading above the columns.
+    `under` is the place of the scores in a row, such as "robust/cropped". With `brief`, shares are printed as
+    percentages and other values with fewer decimals.
     """
     chosen = [SCORES[key] for key in keys]
     patterns = [(column.brief if brief else "") or column.pattern for column in chosen]

@@ -53,11 +53,9 @@ SAMPLERS: Mapping[str, Callable[[DataSettings], Callable[..., Tensor]]] = {
 
 
 def build_encoder(recipe: Recipe, *, saved: Path | None = None) -> Encoder:
-    """Build the untrained encoder; a pretrained base has its weights.
+    """Build the untrained encoder of a recipe; a pretrained base has its weights.
 
-    Args:
-        recipe: its `encoder` and `data` sections are used.
-        saved: a run folder whose weights will be loaded, so no pretrained file is needed.
+    If the weights of the run folder `saved` will be loaded, no pretrained file is needed.
     """
     settings = recipe.encoder
     options = settings.options(settings.base)
@@ -82,10 +80,7 @@ def _embedder_options(settings: EncoderSettings, base: Base, size: tuple[int, in
 def build_loss(recipe: Recipe, *, embedding_size: int | None = None, num_phases: int = 0) -> CombinedLoss:
     """Build the weighted sum of the losses with a positive weight.
 
-    Args:
-        recipe: its `loss` section is used.
-        embedding_size: of the encoder; the default is the recipe's.
-        num_phases: of all actions together, for the supervised loss.
+    `num_phases` counts the phases of all actions together, for the supervised loss.
     """
     size = embedding_size or recipe.encoder.options(recipe.encoder.embedder)["embedding_size"]
     weights = {name: weight for name, weight in recipe.loss.weights.items() if weight > 0}

@@ -270,17 +270,17 @@ class Recipe:
 
 _PICTURES = "augment data.frame_size data.fit encoder.train_base"
 _TRAINED_BASE = "encoder.statistics encoder.train_from optimizer.base_factor"
-_AUGMENTS = "augment.flip augment.brightness augment.contrast augment.hue augment.saturation augment.crop"
-_CYCLES = "loss.tcc.kind loss.tcc.huber_delta loss.tcc.label_smoothing"
-_TIMES = "loss.tcc.variance_weight loss.tcc.variance_term"
+_COLOURS = "augment.brightness augment.contrast augment.hue augment.saturation"
+_TCC_ONLY = "loss.tcc.kind loss.tcc.index loss.tcc.huber_delta loss.tcc.label_smoothing"
+_VARIANCE = "loss.tcc.variance_weight loss.tcc.variance_term"
 
 
 class Rule(NamedTuple):
     """Settings that have an effect only with some values of another setting."""
 
-    keys: str  # settings or whole sections
+    keys: str  # settings or whole sections, separated by spaces
     control: str  # the setting that decides
-    values: tuple[Any, ...] = ()  # with which they have an effect, the best first; of loss.weights: losses
+    values: tuple[Any, ...] = ()  # with these they have an effect; of loss.weights: losses in use
     refused: str = ""  # instead of `values`: the only value with which they have none
 
     def is_met(self, value: Any) -> bool:
@@ -312,10 +312,10 @@ RULES = (
     Rule(f"augment {_TRAINED_BASE}", "encoder.train_base", ("all", "bn")),
     Rule("data.context_scale", "encoder.embedder", ("conv", "mlp")),
     Rule("data.stride", "data.sampler", ("strided",)),
-    Rule(f"{_AUGMENTS} augment.noise", "augment.enabled", (True,)),
+    Rule(f"{_COLOURS} augment.flip augment.crop augment.noise", "augment.enabled", (True,)),
     Rule("loss.tcc", "loss.weights", ("tcc", "stochastic_tcc", "order")),
-    Rule(f"{_CYCLES} {_TIMES} loss.tcc.index", "loss.weights", ("tcc", "stochastic_tcc")),
-    Rule(_TIMES, "loss.tcc.kind", ("regression",)),
+    Rule(f"{_TCC_ONLY} {_VARIANCE}", "loss.weights", ("tcc", "stochastic_tcc")),
+    Rule(_VARIANCE, "loss.tcc.kind", ("regression",)),
     Rule("loss.tcc.huber_delta", "loss.tcc.kind", ("huber",)),
     Rule("loss.tcc.label_smoothing", "loss.tcc.kind", ("classification",)),
     Rule("loss.tcc.index", "loss.tcc.kind", ("regression", "mse", "huber")),
@@ -329,8 +329,7 @@ RULES = (
 def unused_settings(value_of: Callable[[str], Any]) -> dict[str, str]:
     """Return the dotted keys of all settings without effect, each with a sentence that says why.
 
-    Args:
-        value_of: the value of a setting by its dotted key, such as "encoder.base".
+    `value_of` returns the value of a setting by its dotted key, such as "encoder.base".
     """
     unused: dict[str, str] = {}
     for rule in RULES:

@@ -141,11 +141,8 @@ def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 def join_processes(device: torch.device) -> Iterator[Processes]:
     """Join the processes that torchrun started; without torchrun, this process is alone.
 
-    Drop models and optimizers before the end of the body: releasing them after the process group is gone can
-    abort the process.
-
-    Args:
-        device: with "cuda", each process takes the GPU with its local rank.
+    With device "cuda", each process takes the GPU with its local rank. Drop models and optimizers before the
+    end of the body: releasing them after the process group is gone can abort the process.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
         yield Processes(device=device)

@@ -61,10 +61,8 @@ def choose_held_out(records: Sequence[VideoRecord]) -> list[VideoRecord]:
 def held_out_cycle_rate(encoder: Encoder, videos: Sequence[Tensor], actions: Sequence[str]) -> float:
     """Return the share of frames that cycle back over all pairs of videos of an action, mean over actions.
 
-    Args:
-        encoder: in evaluation mode.
-        videos: frames (N, H, W, 3) uint8, vectors (N, V) or feature maps (N, F, h, w) of each video.
-        actions: of each video; at least two videos each.
+    The encoder is in evaluation mode. `videos` are frames (N, H, W, 3) uint8, vectors (N, V) or feature maps
+    (N, F, h, w); each action has at least two.
     """
     embeddings = [embed_video(encoder, video) for video in videos]
     rates = []

@@ -73,9 +73,8 @@ def label_phases(
 ) -> PhaseLabels:
     """Compute the phases of each training video from its key events.
 
-    Args:
-        times: name -> presentation time (N,) of each frame in seconds.
-        batch_size: videos per batch; each batch must hold one with labels.
+    `times` maps names to presentation times (N,) in seconds. Each batch of `batch_size` videos must hold one
+    with labels.
     """
     num_phases = 0
     events: dict[str, set[str]] = {}

@@ -65,10 +65,8 @@ def crop_centre(image: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
 class FrameScaler:
     """Converts decoded frames to uint8 (H, W, 3); all frames of one file share one scaler.
 
-    Args:
-        size: (H, W) of the result; None keeps the size of the first frame.
-        fit: "stretch" ignores proportions, "crop" keeps them and crops the longer side.
-        aspect: Width of a stored pixel over its height, for "crop".
+    Without a size, that of the first frame is kept. "stretch" ignores proportions; "crop" keeps them and
+    crops the longer side. `aspect` is the width of a stored pixel over its height, for "crop".
     """
 
     def __init__(self, size: Size | None, fit: Fit, *, aspect: float = 1.0) -> None:
