@@ -192,3 +192,25 @@ def test_bad_shapes_are_refused(reference: np.ndarray) -> None:
         Follower(reference[:1])
     with pytest.raises(ValueError, match="different embedding sizes, 2 and 3"):
         Follower(reference).push([0.0, 1.0])
+
+
+def test_a_camera_is_read_through_ffmpeg(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = "testsrc=size=64x48:rate=10:duration=1,setparams=color_primaries=bt709[out{}]"
+    monkeypatch.setattr(live, "CAMERAS", {"linux": ("lavfi", device)})  # ffmpeg's test pattern as a device
+    monkeypatch.setattr("sys.platform", "linux")
+    frames = list(live.read_source("0", encoder))
+    assert len(frames) == 10
+    assert frames[0].shape == (*encoder.frame_size, 3)
+    assert np.ptp(frames[0]) > 200  # the pattern has black and white parts
+
+
+def test_a_missing_camera_is_one_line(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "CAMERAS", {"linux": ("v4l2", "/dev/no-camera{}")})
+    monkeypatch.setattr("sys.platform", "linux")
+    with pytest.raises(
+        VideoError, match=r"cannot read camera 7: .*No such file.* Connect it, or pass a video file"
+    ):
+        next(live.read_source("7", encoder))
+    monkeypatch.setattr("sys.platform", "plan9")
+    with pytest.raises(VideoError, match=r"cannot open camera 7 on plan9\. Pipe its video to standard input"):
+        live.read_source("7", encoder)

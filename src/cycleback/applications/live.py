@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from cycleback.alignment import squared_distances
 from cycleback.alignment.dtw import extend_row
 from cycleback.data import event_frames, read_dataset
-from cycleback.errors import CheckpointError, MissingDependencyError, UserError, VideoError
+from cycleback.errors import CheckpointError, UserError, VideoError
 from cycleback.video import frame_times, iter_frames
-from cycleback.video.scaling import FrameScaler, cover_size, crop_centre
+from cycleback.video.scaling import FrameScaler
 from cycleback.video.source import load_av
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 Frame = NDArray[np.uint8]
 Features = Callable[["torch.Tensor"], "torch.Tensor"]
 POLL_S = 0.05
+CAMERAS = {"linux": ("v4l2", "/dev/video{}"), "darwin": ("avfoundation", "{}")}  # format and device name
 MAX_COMPARED = 500  # frames of the reference whose distances are compared
 
 
@@ -156,7 +156,7 @@ def read_source(
     if source == "-":
         return _read_pipe(sys.stdin.buffer, encoder, "standard input")
     if source.isdigit() and not Path(source).exists():
-        return _read_camera(int(source), encoder)
+        return _read_camera(source, encoder)
     if patience > 0:
         return _read_growing(Path(source), encoder, patience)
     return _read_file(source, encoder, real_time=real_time)
@@ -202,11 +202,18 @@ class PatientFile:
         return found
 
 
-def _read_pipe(file: Any, encoder: "Encoder", name: str) -> Iterator[Frame]:
+def _read_camera(number: str, encoder: "Encoder") -> Iterator[Frame]:
+    if sys.platform not in CAMERAS:
+        raise VideoError(f"cannot open camera {number} on {sys.platform}. Pipe its video to standard input.")
+    format, device = CAMERAS[sys.platform]
+    return _read_pipe(device.format(number), encoder, f"camera {number}", format=format)
+
+
+def _read_pipe(file: Any, encoder: "Encoder", name: str, *, format: str | None = None) -> Iterator[Frame]:
     """Yield the frames of a video that is read from start to end, each as soon as its bytes arrive."""
     av = load_av("reading video")
     try:
-        with av.open(file, options={"probesize": "100000"}) as container:
+        with av.open(file, format=format, options={"probesize": "100000"}) as container:
             stream = container.streams.video[0]
             stream.thread_type = "NONE"  # threads hold frames back
             scaler = FrameScaler(
@@ -217,23 +224,7 @@ def _read_pipe(file: Any, encoder: "Encoder", name: str) -> Iterator[Frame]:
                 scaler.write(frame, picture[0])
                 yield picture[0]
     except (av.error.FFmpegError, IndexError) as error:
+        if format:
+            raise VideoError(f"cannot read {name}: {error}. Connect it, or pass a video file.") from error
         message = f"cannot follow {name}: {error}. It must be a video that can be read from its start"
         raise VideoError(f"{message} (.ts, .mkv, fragmented .mp4).") from error
-
-
-def _read_camera(number: int, encoder: "Encoder") -> Iterator[Frame]:
-    try:
-        cv2: Any = import_module("cv2")
-    except ImportError as error:
-        raise MissingDependencyError("a camera needs OpenCV: pip install opencv-python-headless") from error
-    camera = cv2.VideoCapture(number)
-    try:
-        if not camera.isOpened():
-            raise VideoError(f"no camera {number}: connect one, or give a video file")
-        size = encoder.frame_size
-        while (answer := camera.read())[0]:
-            target = cover_size(answer[1].shape[:2], size) if encoder.fit == "crop" else size
-            scaled = cv2.resize(answer[1], target[::-1], interpolation=cv2.INTER_AREA)
-            yield crop_centre(cv2.cvtColor(scaled, cv2.COLOR_BGR2RGB), size)
-    finally:
-        camera.release()

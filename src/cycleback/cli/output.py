@@ -39,7 +39,7 @@ def print_reports(rows: "Mapping[str, Report]") -> None:
     headline = known_columns(columns(*HEADLINE, brief=True), scores)
     cells = [column_cells(column, scores) for column in headline]
     title = "Key-event error (median), key events within 1 and 3 frames, and other scores"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=0)
     table.add_column("", no_wrap=True)
     for column in headline:
         table.add_column(column.short or column.title, justify="right")

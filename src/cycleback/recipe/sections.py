@@ -81,49 +81,45 @@ class VectorSettings:
 
 
 @dataclass(frozen=True)
-class ConvSettings:
-    """The paper's embedder; the defaults are small enough for two CPU cores."""
+class EmbedderSettings:
+    """What all trained embedders share; the defaults are small enough for two CPU cores."""
+
+    embedding_size: int = 32
+    embedding_gain: float = 1.0  # on the first weights of the embedding; below 1 starts faster
+    norm_momentum: float = 0.1
+    dropout: float = 0.1
+    normalize: bool = False
+
+
+@dataclass(frozen=True)
+class ConvSettings(EmbedderSettings):
+    """The paper's embedder."""
 
     reduce_channels: int = 32  # of a 1x1 convolution in front; 0: none
     conv_channels: tuple[int, ...] = (64, 64)
     fc_channels: tuple[int, ...] = (128,)
-    embedding_size: int = 32
-    embedding_gain: float = 1.0  # on the first weights of the embedding; below 1 starts faster
     capacity: float = 1.0  # factor on all channels
     batch_norm: bool = True
-    norm_momentum: float = 0.1
-    dropout: float = 0.1
     pooling: Literal["max", "avg", "flatten"] = "max"
-    normalize: bool = False
     context_frames: int = 2
     context_stride: int = 5
 
 
 @dataclass(frozen=True)
-class MLPSettings:
+class MLPSettings(EmbedderSettings):
     """Fully connected layers on the frame and its context."""
 
     fc_channels: tuple[int, ...] = (128,)
-    embedding_size: int = 32
-    embedding_gain: float = 1.0
-    norm_momentum: float = 0.1
-    dropout: float = 0.1
-    normalize: bool = False
     context_frames: int = 2
     context_stride: int = 5
 
 
 @dataclass(frozen=True)
-class GRUSettings:
+class GRUSettings(EmbedderSettings):
     """Convolutions on each frame and a recurrent network over all frames so far."""
 
     conv_channels: tuple[int, ...] = (64, 64)
     hidden_size: int = 128
-    embedding_size: int = 32
-    embedding_gain: float = 1.0
-    norm_momentum: float = 0.1
-    dropout: float = 0.1
-    normalize: bool = False
 
 
 @dataclass(frozen=True)
