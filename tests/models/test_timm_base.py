@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from cycleback.errors import CheckpointError, MissingDependencyError
-from cycleback.models import TimmBase
-from cycleback.models import timm_base as timm_module
+from cycleback.models import TimmBase, external
 
 
 @pytest.mark.parametrize("model", ["test_resnet", "test_vit", "test_efficientnet", "test_convnext"])
@@ -56,7 +55,7 @@ def test_a_torchvision_for_another_torch_is_named(monkeypatch: pytest.MonkeyPatc
     def broken(module: str) -> None:
         raise RuntimeError("operator torchvision::nms does not exist\nmore")
 
-    monkeypatch.setattr(timm_module, "import_module", broken)
+    monkeypatch.setattr(external, "import_module", broken)
     with pytest.raises(
         MissingDependencyError, match=r"that fits this torch: operator torchvision::nms does not exist$"
     ):

@@ -11,9 +11,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cycleback.errors import CheckpointError, MissingDependencyError
-from cycleback.models import Preprocessing, TransformersBase, base_fingerprint
-from cycleback.models import transformers_base as transformers_module
-from cycleback.models.transformers_base import hub_answers, load_pretrained, read_preprocessing
+from cycleback.models import Preprocessing, TransformersBase, base_fingerprint, external
+from cycleback.models.external import hub_answers, load_pretrained, read_preprocessing
 
 VIT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 
@@ -182,7 +181,7 @@ def test_a_folder_that_is_not_there_is_named(tiny_dino: Path) -> None:
 def test_offline_a_model_that_is_not_here_says_where_to_put_it(
     tiny_dino: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transformers_module, "hub_answers", lambda: False)
+    monkeypatch.setattr(external, "hub_answers", lambda: False)
     with pytest.raises(
         CheckpointError, match=r"'nobody/no-model': .* Pass as model the path of a folder"
     ) as caught:
@@ -195,10 +194,10 @@ def test_the_hub_is_not_asked_where_it_cannot_be_reached(
 ) -> None:
     import huggingface_hub.constants as constants
 
-    monkeypatch.setattr(transformers_module, "getproxies", dict)
+    monkeypatch.setattr(external, "getproxies", dict)
     monkeypatch.setattr(constants, "ENDPOINT", "https://localhost.invalid")
     assert not hub_answers()
-    monkeypatch.setattr(transformers_module, "getproxies", lambda: {"https": "http://proxy"})
+    monkeypatch.setattr(external, "getproxies", lambda: {"https": "http://proxy"})
     assert hub_answers()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert not hub_answers()

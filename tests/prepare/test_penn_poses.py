@@ -7,7 +7,7 @@ import pytest
 from cycleback.data import load_sequence, read_dataset
 from cycleback.errors import ConfigError, DataError
 from cycleback.prepare import prepare
-from cycleback.prepare.penn_poses import (
+from cycleback.prepare.penn_action import (
     HIPS,
     TORSO_PER_BOX,
     fill_boxes,

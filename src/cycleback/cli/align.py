@@ -86,7 +86,7 @@ def _embed(
     videos: Sequence[str], *, run: str, embeddings: Path | None
 ) -> "tuple[EmbeddingSet, Sequence[str]]":
     """Return an embedding set with all videos, and their names in it."""
-    from cycleback.data.selection import check_pair, name_files
+    from cycleback.data.folder import check_pair, name_files
     from cycleback.embeddings import check_one_action
 
     is_folder = embeddings is None and len(videos) == 1 and Path(videos[0]).is_dir()

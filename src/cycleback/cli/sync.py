@@ -112,7 +112,7 @@ def _embed(
     videos: list[str] | None, *, run: str, embeddings: Path | None, reference: str | None, max_videos: int
 ) -> "EmbeddingSet":
     """Return embeddings of the videos to show, the reference first."""
-    from cycleback.data.selection import check_pair, pick_videos
+    from cycleback.data.folder import check_pair, pick_videos
     from cycleback.embeddings import check_one_action
 
     if embeddings is None:

@@ -122,7 +122,7 @@ def sound(
     """
     from cycleback.applications import locate_videos, transfer_sound, write_with_sound
     from cycleback.applications.sound import SOUND_METHODS, SOUND_SUFFIXES, check_sound_pair
-    from cycleback.data.selection import name_files
+    from cycleback.data.folder import name_files
     from cycleback.embeddings import check_one_action
     from cycleback.files import check_output
 

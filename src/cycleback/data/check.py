@@ -93,7 +93,7 @@ def check_dataset(
             problems.append(Problem("error", row.name, f"{message} {advice}"))
         progress(done, len(dataset))
     readable = {name: frame_times for name, frame_times in times.items() if len(frame_times)}
-    problems += [*_check_labels(dataset, readable), *_check_set(dataset, rows)]
+    problems += _check_set(dataset, rows, readable)
     problems.sort(key=lambda problem: problem.level)  # "error" before "warning"; the sort is stable
     return DatasetReport(rows=tuple(rows), problems=tuple(problems))
 
@@ -147,16 +147,27 @@ def _measure_sequence(record: VideoRecord, row: VideoRow) -> Measured:
     return row, sequence.times, [Problem("error", record.name, f"{message} Fill in or remove these frames.")]
 
 
-def _check_labels(dataset: Dataset, times: Times) -> Iterator[Problem]:
-    """Yield every problem of the labels; `times` holds the frame times (N,) of the readable videos."""
+def _check_set(dataset: Dataset, rows: Sequence[VideoRow], times: Times) -> Iterator[Problem]:
+    """Yield every problem of the labels, then those that only show when videos are compared.
+
+    `times` holds the frame times (N,) of the readable videos.
+    """
+    by_action = [[record for record in dataset if record.action == action] for action in dataset.actions]
     yield from _find_unknown_videos(dataset)
     yield from _find_repeated(dataset.labels)
     for label in dataset.labels:
         yield from _find_outside(label, times)
-    for action in dataset.actions:
-        records = [record for record in dataset.records if record.action == action]
+    for records in by_action:
         yield from _find_missing_events(records)
         yield from _find_unusual_order(records)
+    yield from _find_mixed_kinds(dataset)
+    for records in by_action:
+        yield from _find_small_action(records)
+    yield from _check_split(dataset)
+    yield from _find_identical_files(dataset)
+    yield from _find_other_feature_sizes(rows)
+    for action in dataset.actions:
+        yield from _find_other_rates([row for row in rows if row.action == action and row.fps > 0])
 
 
 def _find_unknown_videos(dataset: Dataset) -> Iterator[Problem]:
@@ -232,17 +243,6 @@ def _ordered_pairs(record: VideoRecord) -> Iterator[tuple[str, str]]:
             yield first, second
 
 
-def _check_set(dataset: Dataset, rows: Sequence[VideoRow]) -> Iterator[Problem]:
-    """Yield problems that only show when videos are compared."""
-    yield from _find_mixed_kinds(dataset)
-    yield from _find_small_actions(dataset)
-    yield from _check_split(dataset)
-    yield from _find_identical_files(dataset)
-    yield from _find_other_feature_sizes(rows)
-    for action in dataset.actions:
-        yield from _find_other_rates([row for row in rows if row.action == action and row.fps > 0])
-
-
 def _find_mixed_kinds(dataset: Dataset) -> Iterator[Problem]:
     sequences = [record.name for record in dataset.records if record.kind == "sequence"]
     if sequences and len(sequences) < len(dataset):
@@ -256,17 +256,15 @@ def _find_mixed_kinds(dataset: Dataset) -> Iterator[Problem]:
         yield Problem("warning", "", f"{message} Move them into a folder if they belong to an action.")
 
 
-def _find_small_actions(dataset: Dataset) -> Iterator[Problem]:
-    for action in dataset.actions:
-        records = [record for record in dataset.records if record.action == action]
-        subject = f"action {action!r}" if action else "the data set"
-        training = sum(record.split == "train" for record in records)
-        if len(records) < 2:
-            message = f"{subject} has only one video, {records[0].name}, and nothing to align it with."
-            yield Problem("error", "", f"{message} Add another video, or remove this one.")
-        elif training < 2:
-            message = f"{subject} has {len(records)} videos but {training} to train on."
-            yield Problem("error", "", f"{message} Move at least 2 to the split 'train'.")
+def _find_small_action(records: Sequence[VideoRecord]) -> Iterator[Problem]:
+    subject = f"action {records[0].action!r}" if records[0].action else "the data set"
+    training = sum(record.split == "train" for record in records)
+    if len(records) < 2:
+        message = f"{subject} has only one video, {records[0].name}, and nothing to align it with."
+        yield Problem("error", "", f"{message} Add another video, or remove this one.")
+    elif training < 2:
+        message = f"{subject} has {len(records)} videos but {training} to train on."
+        yield Problem("error", "", f"{message} Move at least 2 to the split 'train'.")
 
 
 def _check_split(dataset: Dataset) -> Iterator[Problem]:
@@ -303,10 +301,8 @@ def _find_other_feature_sizes(rows: Sequence[VideoRow]) -> Iterator[Problem]:
     for row in sequences:
         usual, count = sizes[0]
         if row.size[0] != usual:
-            message = (
-                f"has {row.size[0]} features per frame; {count} of {len(sequences)} sequences have {usual}."
-            )
-            yield Problem("error", row.name, f"{message} Recreate or remove it.")
+            message = f"has {row.size[0]} features per frame; {count} of {len(sequences)} sequences have"
+            yield Problem("error", row.name, f"{message} {usual}. Recreate or remove it.")
 
 
 def _find_other_rates(rows: Sequence[VideoRow]) -> Iterator[Problem]:

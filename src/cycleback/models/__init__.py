@@ -16,13 +16,12 @@ from cycleback.models.conv_embedder import ConvEmbedder, TemporalConv
 from cycleback.models.efficientnet_lite0 import EfficientNetLite0
 from cycleback.models.embedder import ContextEmbedder, Embedder
 from cycleback.models.encoder import Encoder, freeze
+from cycleback.models.external import TimmBase, TransformersBase
 from cycleback.models.inference import FastEncoder, Precision, default_precision, fast_inference
 from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 from cycleback.models.registry import BASES, EMBEDDERS, build_base, build_embedder, rebuild_base
 from cycleback.models.resnet50 import ResNet50
 from cycleback.models.scratch import SmallBase, VGGMBase
-from cycleback.models.timm_base import TimmBase
-from cycleback.models.transformers_base import TransformersBase
 from cycleback.models.vector import VectorBase
 
 __all__ = [

@@ -26,10 +26,12 @@ class Base(nn.Module, ABC):
     channels: int  # feature channels of the output (F)
     stride: int  # pixels of the image per step of the feature map
     float32_parts: tuple[str, ...] = ()  # layers that lose too much accuracy in bfloat16, by name
+    preprocess: "Normalize"  # of bases with the default `normalize`
 
-    @abstractmethod
     def normalize(self, images: Tensor) -> Tensor:
         """Scale images (N, 3, H, W) in [0, 1] as the weights expect them."""
+        output: Tensor = self.preprocess(images)
+        return output
 
     @abstractmethod
     def feature_map(self, images: Tensor) -> Tensor:

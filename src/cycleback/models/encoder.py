@@ -28,10 +28,7 @@ class Encoder(nn.Module):
     Attributes:
         frame_size: (height, width) of the frames it expects.
         fit: how a video is resized: "stretch", or "crop" the centre and keep the proportions.
-        input_kind: "images" or "vectors".
-        context_frames: frames per embedding (C), the frame itself included.
-        context_stride: frames of the video between two context frames.
-        embedding_size: size of an embedding (D).
+        input_kind: as in `Base`; context_frames, context_stride, embedding_size: as in `Embedder`.
     """
 
     def __init__(

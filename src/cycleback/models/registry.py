@@ -10,11 +10,10 @@ from cycleback.models.checkpoint import load_blueprint
 from cycleback.models.conv_embedder import ConvEmbedder
 from cycleback.models.efficientnet_lite0 import EfficientNetLite0
 from cycleback.models.embedder import Embedder
+from cycleback.models.external import TimmBase, TransformersBase
 from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 from cycleback.models.resnet50 import ResNet50
 from cycleback.models.scratch import SmallBase, VGGMBase
-from cycleback.models.timm_base import TimmBase
-from cycleback.models.transformers_base import TransformersBase
 from cycleback.models.vector import VectorBase
 
 BASES: dict[str, type[Base]] = {

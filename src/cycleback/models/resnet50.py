@@ -12,7 +12,7 @@ Shapes: N images, H W pixels, I O channels in and out, F feature channels, h w f
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -28,10 +28,10 @@ from cycleback.models.base import Base, Normalize, Preprocessing
 from cycleback.models.layers import ConvNorm, MaxPool
 
 Strides = Literal["v1", "torchvision"]
-Tensors = dict[str, Tensor]
 
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # channels inside a block, blocks, stride
 EXPANSION = 4  # output channels of a block / channels inside
+SUFFIXES = (".npz", ".safetensors", ".pth", ".pt")
 IMAGENET_FILE = "resnet50_imagenet.npz"
 TORCHVISION_FILE = "resnet50-0676ba61.pth"  # torchvision's ResNet50_Weights.IMAGENET1K_V1
 KNOWN_FILES: dict[str, Strides] = {
@@ -65,18 +65,11 @@ CONVENTIONS: dict[Strides, Convention] = {
 
 
 def _conv(
-    inputs: int, outputs: int, kernel: int, *, convention: Convention, stride: int = 1, relu: bool = True
+    inputs: int, outputs: int, kernel: int, *, eps: float, stride: int = 1, relu: bool = True
 ) -> ConvNorm:
     """A convolution with equal padding on all sides and the BatchNorm constant of the weights."""
-    return ConvNorm(
-        inputs,
-        outputs,
-        kernel,
-        stride=stride,
-        padding=kernel // 2,
-        eps=convention.eps,
-        activation=nn.ReLU(inplace=True) if relu else None,
-    )
+    activation, padding = nn.ReLU(inplace=True) if relu else None, kernel // 2
+    return ConvNorm(inputs, outputs, kernel, stride=stride, padding=padding, eps=eps, activation=activation)
 
 
 class Bottleneck(nn.Module):
@@ -84,14 +77,14 @@ class Bottleneck(nn.Module):
 
     def __init__(self, inputs: int, channels: int, *, stride: int, convention: Convention) -> None:
         super().__init__()
-        outputs = EXPANSION * channels
+        outputs, eps = EXPANSION * channels, convention.eps
         first, second = (stride, 1) if convention.strides_first else (1, stride)
-        self.conv1 = _conv(inputs, channels, 1, stride=first, convention=convention)
-        self.conv2 = _conv(channels, channels, 3, stride=second, convention=convention)
-        self.conv3 = _conv(channels, outputs, 1, convention=convention, relu=False)
+        self.conv1 = _conv(inputs, channels, 1, stride=first, eps=eps)
+        self.conv2 = _conv(channels, channels, 3, stride=second, eps=eps)
+        self.conv3 = _conv(channels, outputs, 1, eps=eps, relu=False)
         self.downsample: nn.Module = nn.Identity()
         if inputs != outputs:
-            self.downsample = _conv(inputs, outputs, 1, stride=stride, convention=convention, relu=False)
+            self.downsample = _conv(inputs, outputs, 1, stride=stride, eps=eps, relu=False)
 
     def forward(self, input: Tensor) -> Tensor:
         """Map (N, I, h, w) to (N, O, h / stride, w / stride)."""
@@ -131,7 +124,7 @@ class ResNet50(Base):
         convention = CONVENTIONS[self.strides]
         self.preprocess = Normalize(convention.preprocessing)
         self.network = nn.Sequential()
-        self.network.add_module("conv1", _conv(3, 64, 7, stride=2, convention=convention))
+        self.network.add_module("conv1", _conv(3, 64, 7, stride=2, eps=convention.eps))
         self.network.add_module("maxpool", MaxPool())
         self.channels, self.stride = 64, 4
         for number, (channels, blocks, stride) in enumerate(STAGES[:last_stage], start=1):
@@ -159,11 +152,6 @@ class ResNet50(Base):
         """Build the same network for weights that are loaded later."""
         return cls(**{**options, "weights": None, "strides": blueprint["strides"]})
 
-    def normalize(self, images: Tensor) -> Tensor:
-        """Scale images (N, 3, H, W) in [0, 1] as the weights expect them."""
-        output: Tensor = self.preprocess(images)
-        return output
-
     def feature_map(self, images: Tensor) -> Tensor:
         """Map normalised images (N, 3, H, W) to features (N, F, h, w)."""
         output: Tensor = self.network(images)
@@ -190,16 +178,15 @@ def torchvision_name(name: str) -> str:
 
 def load_published_weights(network: ResNet50, path: Path) -> None:
     """Fill every tensor of `network` from a file; later blocks are not read."""
-    own = {
-        name: tensor
+    wanted = {
+        torchvision_name(name): tensor
         for name, tensor in network.state_dict().items()
         if not name.endswith("num_batches_tracked")
     }  # some files lack these counts, and no output depends on them
-    wanted = {torchvision_name(name): tensor for name, tensor in own.items()}
     tensors = read_tensors(path, wanted)
     require_shapes(path, tensors, wanted)
-    for name, tensor in own.items():
-        tensor.copy_(tensors[torchvision_name(name)])
+    for name, tensor in wanted.items():
+        tensor.copy_(tensors[name])
 
 
 def find_weights(weights: str | Path, *, strides: Strides | None = None) -> tuple[Path, Strides]:
@@ -261,17 +248,14 @@ def find_torchvision_file() -> Path:
     return folders[-1] / TORCHVISION_FILE
 
 
-def read_tensors(path: Path, names: Collection[str]) -> Tensors:
-    """Read the tensors `names` that a file holds, in the type they were saved in.
-
-    Only these tensors are read, and no file can run code (`weights_only`, no pickled arrays).
-    """
-    if path.suffix not in READERS:
-        raise CheckpointError(f"{path} is not a weights file: expected {one_of(READERS)}.")
+def read_tensors(path: Path, names: Collection[str]) -> dict[str, Tensor]:
+    """Read the tensors `names` that a file holds, in the type they were saved in."""
+    if path.suffix not in SUFFIXES:
+        raise CheckpointError(f"{path} is not a weights file: expected {one_of(SUFFIXES)}.")
     if not path.is_file():
         raise CheckpointError(f"weights file {path} does not exist.")
     try:
-        return READERS[path.suffix](path, names)
+        return _read(path, names)
     except Exception as error:  # each format raises half a dozen types for a damaged file
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(f"{path} cannot be read ({reason}). Copy it again.") from error
@@ -289,25 +273,13 @@ def require_shapes(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[st
             raise CheckpointError(f"{refusal}: {name} is {shapes}.")
 
 
-def _read_npz(path: Path, names: Collection[str]) -> Tensors:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name: torch.from_numpy(archive[name]) for name in names if name in archive.files}
-
-
-def _read_safetensors(path: Path, names: Collection[str]) -> Tensors:
-    with safe_open(path, framework="pt", device="cpu") as file:
-        present = set(file.keys())
-        return {name: file.get_tensor(name) for name in names if name in present}
-
-
-def _read_torch(path: Path, names: Collection[str]) -> Tensors:
+def _read(path: Path, names: Collection[str]) -> dict[str, Tensor]:
+    """Read only the tensors `names`; no file can run code (`weights_only`, no pickled arrays)."""
+    if path.suffix == ".npz":
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: torch.from_numpy(archive[name]) for name in names if name in archive.files}
+    if path.suffix == ".safetensors":
+        with safe_open(path, framework="pt", device="cpu") as tensors:
+            return {name: tensors.get_tensor(name) for name in set(tensors.keys()).intersection(names)}
     saved: Mapping[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
     return {name: saved[name] for name in names if name in saved}
-
-
-READERS: dict[str, Callable[[Path, Collection[str]], Tensors]] = {
-    ".npz": _read_npz,
-    ".safetensors": _read_safetensors,
-    ".pth": _read_torch,
-    ".pt": _read_torch,
-}

@@ -1,12 +1,19 @@
-"""Read Penn Action as its authors distribute it: frames/0001/000001.jpg, labels/0001.mat.
+"""Read Penn Action: its images, or its poses as sequences of 26 features per frame.
 
-The phase labels of the paper are not part of it. Per-frame label files that later work shares, laid out as
-split/action/0001.npy, are used if the user has them. Letters: L labels of a video.
+The images come as the authors distribute them, frames/0001/000001.jpg with labels/0001.mat. The poses come
+from penn_action_poses.npz, which holds the annotations of all 2,326 videos, one after the other.
+The phase labels of the paper are not part of either. Per-frame label files that later work shares, laid out
+as split/action/0001.npy, are used if the user has them.
+
+Letters: S frames of all videos, N frames of one, L labels of one, V videos; J = 13 joints: head, then left
+and right shoulder, elbow, wrist, hip, knee, ankle.
 """
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +23,14 @@ from cycleback.errors import ConfigError, DataError, did_you_mean
 from cycleback.prepare.phases import LEFT_OUT, PENN_ACTION, compare_counts, find_events
 from cycleback.prepare.writer import DatasetWriter, place_file
 from cycleback.progress import Counter
+
+ARCHIVE = "penn_action_poses.npz"
+NEEDED = ("xy", "visibility", "bbox", "num_frames", "action", "train", "view", "video_id")
+TWINS = np.array([0, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11])  # the same joint on the other side
+SHOULDERS, HIPS = [1, 2], [7, 8]
+TORSO_PER_BOX = 0.26  # median over Penn Action of torso length / largest side of the box
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -169,3 +184,145 @@ def read_frame_labels(path: Path) -> NDArray[np.generic]:
     if labels.ndim != 1:
         raise DataError(f"{path}: labels of shape {labels.shape}, expected one integer per frame.")
     return labels
+
+
+def prepare_penn_poses(
+    source: Path,
+    writer: DatasetWriter,
+    *,
+    progress: Counter,
+    actions: tuple[str, ...] = tuple(PENN_ACTION),
+    labels: Path | str | None = None,
+    center: str = "hips",
+    scale: str = "box",
+    mirror: bool = False,
+    fps: float = 30.0,
+) -> list[str]:
+    """Write each video as an .npz with `features` (N, 26) float32 and `fps`, and list the missing videos.
+
+    Args:
+        source: the archive, or the folder that contains it.
+        actions, labels: see `prepare_penn_action`.
+        center: "hips" or "box", see `pose_features`.
+        scale: "box" or "torso", see `pose_features`.
+        mirror: mirror videos seen from the right, so that all are seen from the left.
+        fps: frames per second. The annotations do not state the rate; 30 is an assumption.
+    """
+    check_actions(actions)
+    for option, value, known in (("center", center, ("hips", "box")), ("scale", scale, ("box", "torso"))):
+        if value not in known:
+            raise ConfigError(f"{option} must be {known[0]!r} or {known[1]!r}, got {value!r}.")
+    files = find_label_files(labels)
+    arrays = read_poses(source)
+    ends = np.cumsum(arrays["num_frames"])  # (V,)
+    for index, end in enumerate(ends):
+        annotation = PennAnnotation(
+            video_id=str(arrays["video_id"][index]),
+            action=str(arrays["action"][index]),
+            num_frames=int(arrays["num_frames"][index]),
+            split=split_name(int(arrays["train"][index])),
+        )
+        if annotation.action in actions:
+            rows = slice(end - annotation.num_frames, end)
+            xy, boxes = (arrays[name][rows].astype(np.float64) for name in ("xy", "bbox"))
+            visible = arrays["visibility"][rows].astype(bool)
+            if mirror and arrays["view"][index] == "right":
+                xy, visible, boxes = mirror_poses(xy, visible, boxes)
+            if visible.any():
+                events = find_penn_events(annotation, annotation.num_frames, files, writer)
+                target = writer.add(annotation.name, split=annotation.split, events=events)
+                features = pose_features(xy, visible, boxes, center=center, scale=scale)
+                np.savez(target.with_suffix(".npz"), features=features, fps=np.float64(fps))
+            else:
+                writer.warn("videos left out, because no joint of any frame is visible", annotation.name)
+        progress(index + 1, len(ends))
+    return compare_counts(writer, PENN_ACTION, actions)
+
+
+def read_poses(source: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of the archive: `xy` (S, J, 2), `visibility` (S, J), `bbox` (S, 4), the others (V,)."""
+    path = source / ARCHIVE if source.is_dir() else source
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files if name in NEEDED}
+    except (OSError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"cannot read {path}: {error}. Expected {ARCHIVE}, or the folder that contains it."
+        ) from error
+    missing = [name for name in NEEDED if name not in arrays]
+    if missing:
+        raise DataError(
+            f"{path}: no array {missing[0]!r}, only {', '.join(arrays) or 'others'}; not Penn Action's poses."
+        )
+    frames = int(arrays["num_frames"].sum())
+    for name, shape in (("xy", (frames, 13, 2)), ("visibility", (frames, 13)), ("bbox", (frames, 4))):
+        if arrays[name].shape != shape:
+            raise DataError(f"{path}: {name} is {arrays[name].shape}, expected {shape} by num_frames.")
+    return arrays
+
+
+def pose_features(
+    xy: Array, visible: NDArray[np.bool_], boxes: Array, *, center: str = "hips", scale: str = "box"
+) -> NDArray[np.float32]:
+    """Return features (N, 26) of one video: x and y of each joint, relative to the centre and body size.
+
+    A hidden joint is interpolated between the frames that show it. A joint that no frame shows takes the
+    place of its twin, else of the centre.
+
+    Args:
+        xy: (N, J, 2) pixels.
+        visible: (N, J); at least one joint of one frame is visible.
+        boxes: (N, 4) left, top, right, bottom of the person; empty and NaN boxes are interpolated.
+        center: "hips", the mean of the hips of each frame (the box if hips are never seen), or "box".
+        scale: "box", the largest side of the box in the video, or "torso", the median distance from shoulders
+            to hips. One number per video, so that a squat stays small.
+    """
+    joints = fill_hidden(xy, visible)  # (N, J, 2)
+    boxes = fill_boxes(boxes, xy, visible)  # (N, 4)
+    centers = (boxes[:, :2] + boxes[:, 2:]) / 2  # (N, 2)
+    hips = joints[:, HIPS].mean(axis=1)  # (N, 2)
+    if center == "hips" and np.isfinite(hips).all():
+        centers = hips
+    size = float((boxes[:, 2:] - boxes[:, :2]).max())
+    if scale == "torso":
+        size = torso_length(joints, default=size * TORSO_PER_BOX)
+    features = (joints - centers[:, None]) / size
+    return np.nan_to_num(features, nan=0.0).reshape(len(xy), -1).astype(np.float32)
+
+
+def fill_hidden(xy: Array, visible: NDArray[np.bool_]) -> Array:
+    """Interpolate hidden joints in time: (N, J, 2), NaN for joints that are never seen, nor their twins."""
+    frames = np.arange(len(xy))
+    joints = np.full(xy.shape, np.nan)
+    for joint in np.flatnonzero(visible.any(axis=0)):
+        seen = visible[:, joint]
+        for axis in (0, 1):
+            joints[:, joint, axis] = np.interp(frames, frames[seen], xy[seen, joint, axis])
+    return np.where(np.isnan(joints), joints[:, TWINS], joints)
+
+
+def fill_boxes(boxes: Array, xy: Array, visible: NDArray[np.bool_]) -> Array:
+    """Interpolate bad boxes (N, 4) in time; if none is good, use the extent of the visible joints."""
+    with np.errstate(invalid="ignore"):
+        good = np.isfinite(boxes).all(axis=1) & (boxes[:, 2:] - boxes[:, :2] > 1).all(axis=1)  # (N,)
+    if not good.any():
+        points = xy[visible]  # (visible joints of all frames, 2)
+        low, high = points.min(axis=0), points.max(axis=0)
+        return np.tile(np.concatenate([low, np.maximum(high, low + 1)]), (len(boxes), 1))
+    frames = np.arange(len(boxes))
+    columns = [np.interp(frames, frames[good], boxes[good, side]) for side in range(4)]
+    return np.stack(columns, axis=1)
+
+
+def torso_length(joints: Array, *, default: float) -> float:
+    """Return the median distance from mid-shoulders to mid-hips; `default` if it is unknown."""
+    length = np.linalg.norm(joints[:, SHOULDERS].mean(axis=1) - joints[:, HIPS].mean(axis=1), axis=-1)  # (N,)
+    middle = float(np.median(length))
+    return middle if middle > default / 4 else default  # also False for NaN
+
+
+def mirror_poses(
+    xy: Array, visible: NDArray[np.bool_], boxes: Array
+) -> tuple[Array, NDArray[np.bool_], Array]:
+    """Mirror the poses: negate x and swap left and right joints."""
+    return xy[:, TWINS] * (-1, 1), visible[:, TWINS], boxes[:, [2, 1, 0, 3]] * (-1, 1, -1, 1)

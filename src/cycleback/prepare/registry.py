@@ -7,8 +7,7 @@ from pathlib import Path
 
 from cycleback.errors import ConfigError, DataError, did_you_mean
 from cycleback.prepare.golfdb import prepare_golfdb
-from cycleback.prepare.penn_action import prepare_penn_action
-from cycleback.prepare.penn_poses import prepare_penn_poses
+from cycleback.prepare.penn_action import prepare_penn_action, prepare_penn_poses
 from cycleback.prepare.pouring import prepare_pouring
 from cycleback.prepare.writer import new_dataset
 from cycleback.progress import Counter, ignore
@@ -59,7 +58,6 @@ def prepare(
         source: where the data set was unpacked or downloaded to.
         destination: folder to write; it may exist if it is empty.
         overwrite: replace a folder that was prepared before.
-        progress: called with (done, total).
         options: keywords of that data set's function, such as {"labels": "penn_labels", "link": False}.
     """
     source, destination = Path(source), Path(destination)
@@ -90,9 +88,5 @@ def prepare(
 
 def option_names(name: str) -> tuple[str, ...]:
     """List the options of a data set."""
-    parameters = inspect.signature(PREPARERS[name]).parameters.values()
-    return tuple(
-        parameter.name
-        for parameter in parameters
-        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "progress"
-    )
+    keywords = inspect.getfullargspec(PREPARERS[name]).kwonlyargs
+    return tuple(keyword for keyword in keywords if keyword != "progress")

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
-from cycleback.data.selection import select_records
+from cycleback.data.folder import select_records
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import embed_records
 from cycleback.embeddings.features import FeatureCache

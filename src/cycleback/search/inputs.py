@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cycleback.data import Dataset
-from cycleback.data.selection import Videos, select_records
+from cycleback.data.folder import Videos, select_records
 from cycleback.embeddings import check_same_encoder
 from cycleback.embeddings.folder import INDEX
 from cycleback.errors import EmbeddingError, UserError
