@@ -3,8 +3,8 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from cycleback.models import Preprocessing
-from cycleback.models.base import Normalize, to_unit_range
+from cycleback.models import Preprocessing, SmallBase
+from cycleback.models.base import Normalize
 
 
 def test_pixels_are_scaled_then_moved_then_divided() -> None:
@@ -25,10 +25,10 @@ def test_it_survives_a_trip_through_json() -> None:
 
 def test_bytes_become_fractions_and_floats_pass() -> None:
     images = torch.tensor([0, 51, 255], dtype=torch.uint8)
-    torch.testing.assert_close(to_unit_range(images), torch.tensor([0.0, 0.2, 1.0]))
-    assert to_unit_range(torch.tensor([0.5])).item() == 0.5
+    torch.testing.assert_close(SmallBase(width=1).to_float(images), torch.tensor([0.0, 0.2, 1.0]))
+    assert SmallBase(width=1).to_float(torch.tensor([0.5])).item() == 0.5
 
 
 def test_images_of_another_type_are_refused() -> None:
     with pytest.raises(TypeError, match=r"images must be uint8, or float in \[0, 1\], got torch.int64"):
-        to_unit_range(torch.tensor([3]))
+        SmallBase(width=1).to_float(torch.tensor([3]))

@@ -107,11 +107,8 @@ def augment(frames: Tensor, augmentation: Augmentation) -> Tensor:
 
     The order is that of the reference program: crop, flip, brightness, contrast, hue, saturation, then
     clipping to [0, 1]. Noise comes before the final clipping. Hue and saturation are defined only in [0, 1],
-    so frames are also clipped before them.
-
-    Args:
-        frames: float (B, ..., 3, H, W) in [0, 1]; returned unchanged if every operation is off.
-        augmentation: from `draw_augmentation(B)`.
+    so frames are also clipped before them. `frames` are float (B, ..., 3, H, W) in [0, 1]; they are returned
+    unchanged if every operation is off.
     """
     _check(frames, augmentation)
     if not augmentation.tensors:

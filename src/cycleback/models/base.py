@@ -71,21 +71,16 @@ class Base(nn.Module, ABC):
         return -(-height // self.stride), -(-width // self.stride)
 
     def to_float(self, frames: Tensor) -> Tensor:
-        """Convert frames (N, ...) for `forward`: uint8 images become float in [0, 1]."""
-        return to_unit_range(frames)
+        """Convert frames (N, ...) for `forward`: uint8 is divided by 255, float in [0, 1] passes through."""
+        if frames.dtype == torch.uint8:
+            return frames.to(torch.float32).div_(255.0)
+        if not frames.is_floating_point():
+            raise TypeError(f"images must be uint8, or float in [0, 1], got {frames.dtype}")
+        return frames
 
     def prepare(self, video: Tensor) -> Tensor:
         """Prepare a whole video (N, ...) before frames are sampled from it. Images need nothing."""
         return video
-
-
-def to_unit_range(images: Tensor) -> Tensor:
-    """Convert images (..., 3, H, W) to float in [0, 1]: uint8 is divided by 255, float passes through."""
-    if images.dtype == torch.uint8:
-        return images.to(torch.float32).div_(255.0)
-    if not images.is_floating_point():
-        raise TypeError(f"images must be uint8, or float in [0, 1], got {images.dtype}")
-    return images
 
 
 @dataclass(frozen=True)

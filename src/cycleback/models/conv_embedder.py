@@ -111,13 +111,9 @@ def stack_kernel(weight: Tensor, num_frames: int) -> Tensor:
 class ConvEmbedder(ContextEmbedder):
     """3x3x3 convolutions with BatchNorm and ReLU, global max-pool, FC with ReLU, linear embedding.
 
+    `conv_channels` and `fc_channels` are the output channels of each layer; for the sizes see `Embedder`.
+
     Args:
-        in_channels: feature channels of the base (F).
-        conv_channels: output channels of each 3x3x3 convolution.
-        fc_channels: output channels of each fully connected layer.
-        embedding_size: size of an embedding (D).
-        context_frames: frames per embedding (C), the frame itself included.
-        context_stride: frames of the video between two context frames.
         pooling: "max" (paper) or "avg" over context frames and positions; "flatten" keeps all positions.
         dropout: before each fully connected layer; 0 in the paper, 0.1 in the authors' program.
         reduce_channels: channels of a 1x1 convolution in front, which makes the rest cheap on a CPU; 0 or
@@ -126,7 +122,6 @@ class ConvEmbedder(ContextEmbedder):
             hundreds of updates to forget the first values; 0.1 is right after a short training, too.
         feature_map_size: (h, w) of the features; needed for "flatten", and only then.
         capacity: factor on `conv_channels` and `fc_channels`, rounded (2 x 256 in the authors' program).
-        batch_norm: whether BatchNorm follows each convolution.
         normalize: scale each embedding to length 1.
         embedding_gain: factor on the initial weights of the embedding (1 in the authors' program). Below
             1, frames start closer together, so the first updates need not pull them in.
@@ -160,7 +155,10 @@ class ConvEmbedder(ContextEmbedder):
         self.in_channels, self.embedding_size = in_channels, embedding_size
         self.context_frames, self.context_stride, self.pooling = context_frames, context_stride, pooling
         self.feature_map_size, self.normalize = feature_map_size and tuple(feature_map_size), normalize
-        self.reduce = _reducer(in_channels, reduce_channels) if reduce_channels else nn.Identity()
+        self.reduce: nn.Module = nn.Identity()
+        if reduce_channels:
+            conv = nn.Conv2d(in_channels, reduce_channels, 1, bias=False)
+            self.reduce = nn.Sequential(conv, nn.BatchNorm2d(reduce_channels, eps=1e-3), nn.ReLU())
         sizes = (reduce_channels or in_channels, *conv_channels)
         self.convs = nn.ModuleList(TemporalConv(i, o) for i, o in zip(sizes, conv_channels, strict=False))
         self.norms = nn.ModuleList(
@@ -244,10 +242,3 @@ def _check(
 
 def _scale(channels: Sequence[int], capacity: float) -> tuple[int, ...]:
     return tuple(max(round(capacity * size), 1) for size in channels)
-
-
-def _reducer(inputs: int, outputs: int) -> nn.Module:
-    """1x1 convolution, BatchNorm, ReLU."""
-    return nn.Sequential(
-        nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3), nn.ReLU()
-    )

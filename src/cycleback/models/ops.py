@@ -225,17 +225,11 @@ def to_pixel_blocks(
     normalization: tuple[Tensor, Tensor] | None = None,
     count: int | None = None,
 ) -> Tensor:
-    """Rearrange images into blocks of 2 x 2 pixels with zeros around: (count, 16, h + n - 1, w + n - 1).
+    """Rearrange images (N, 3, H, W) into blocks of 2 x 2 pixels: (count, 16, h + n - 1, w + n - 1).
 
     A first layer of stride 2 becomes a convolution of stride 1 over these blocks. The matrix units of a GPU
-    cannot use three channels well; a block has twelve.
-
-    Args:
-        images: (N, 3, H, W).
-        reach: of the kernel, which sets the number of zeros.
-        dtype: of the blocks.
-        normalization: scale (3,) and shift (3,) of the colours, or None.
-        count: images in the output; blank images fill the rest.
+    cannot use three channels well; a block has twelve. The `reach` of the kernel sets the zeros around.
+    `normalization` is scale (3,) and shift (3,) of the colours. Blank images fill the output up to `count`.
     """
     number, _, height, width = images.shape
     rows, columns, sides = -(-height // 2), -(-width // 2), sum(reach)

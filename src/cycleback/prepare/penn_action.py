@@ -203,8 +203,7 @@ def prepare_penn_poses(
     Args:
         source: the archive, or the folder that contains it.
         actions, labels: see `prepare_penn_action`.
-        center: "hips" or "box", see `pose_features`.
-        scale: "box" or "torso", see `pose_features`.
+        center, scale: see `pose_features`.
         mirror: mirror videos seen from the right, so that all are seen from the left.
         fps: frames per second. The annotations do not state the rate; 30 is an assumption.
     """

@@ -97,15 +97,11 @@ def find_events(
 
 
 def events_from_labels(labels: ArrayLike, events: Sequence[str]) -> dict[str, int]:
-    """Convert labels that count phases 0..E to key events: event i, from 1, is the first frame ≥ i.
+    """Convert labels (N,) that count phases 0..E to E key events: event i, from 1, is the first frame ≥ i.
 
     `phases_from_events`, which counts the events at or before each frame, gives back exactly these labels. An
     event whose phase is never reached is left out; a skipped phase puts two events on one frame. A label that
-    decreases is a `DataError`: one frame per event cannot express it.
-
-    Args:
-        labels: (N,) phase of each frame.
-        events: (E,) names of the key events in order of time.
+    decreases is a `DataError`: one frame per event cannot express it. `events` are in order of time.
     """
     phases = _as_integers(labels)
     outside = np.flatnonzero((phases < 0) | (phases > len(events)))

@@ -36,17 +36,14 @@ class GpuConv(FoldedConv):
     def forward(self, input: Tensor) -> Tensor:
         """Map (N, I, H, W) to (N, O, h, w), with the padding of the `ConvNorm` it was made of."""
         if isinstance(self.activation, nn.ReLU) and self.dtype != torch.float32:
-            return self._conv_relu(input, None)
+            return self.add_relu(input, None)
         input, padding = self._pad(input)
         summed = F.conv2d(input, self.weight, self.bias, self.stride, padding, 1, self.groups)
         output: Tensor = self.activation(summed)
         return output
 
-    def add_relu(self, input: Tensor, other: Tensor) -> Tensor:
-        """Apply ReLU to the sum of `forward(input)` and `other` (N, O, h, w)."""
-        return self._conv_relu(input, other)
-
-    def _conv_relu(self, input: Tensor, other: Tensor | None) -> Tensor:
+    def add_relu(self, input: Tensor, other: Tensor | None) -> Tensor:
+        """Apply ReLU to the sum of the convolution of `input` and `other` (N, O, h, w)."""
         input, padding = self._pad(input)
         return conv_relu(
             input,
