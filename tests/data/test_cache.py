@@ -312,7 +312,8 @@ def test_a_killed_fill_is_ignored_and_later_cleaned_up(
     np.testing.assert_array_equal(cache.load(video).frames[:, 0, 0, 0], np.arange(30))
     assert left.exists()  # too young to tell from one that is just being made
     os.utime(left, (0, 0))
-    assert remove_abandoned(left.parent) == 1 and not left.exists()
+    remove_abandoned(left.parent)
+    assert not left.exists()
     assert cache.load(video).num_frames == 30
 
 
@@ -323,7 +324,8 @@ def test_a_fill_that_still_runs_is_never_cleaned_up(
     (busy,) = wait_for_temporary(cache)
     time.sleep(0.1)
     os.utime(busy, (0, 0))
-    assert remove_abandoned(busy.parent) == 0 and busy.exists()
+    remove_abandoned(busy.parent)
+    assert busy.exists()
     assert process.communicate(timeout=30)[0] == "filled\n"
 
 

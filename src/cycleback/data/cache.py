@@ -142,7 +142,6 @@ class FrameCache:
         """Decode all videos that are not in the cache yet; sequences need no decoding and are skipped.
 
         An interrupted fill keeps every finished video, and the next fill continues from there.
-
         When some videos cannot be used, a `DataError` names them; all others are then in the cache.
 
         Args:
@@ -341,12 +340,10 @@ def _lock(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def remove_abandoned(folder: Path) -> int:
-    """Remove temporary folders whose process was killed while filling, and return their number."""
-    abandoned = [path for path in folder.glob(f"{TEMPORARY}*") if _is_abandoned(path)]
-    for path in abandoned:
+def remove_abandoned(folder: Path) -> None:
+    """Remove temporary folders whose process was killed while filling."""
+    for path in filter(_is_abandoned, folder.glob(f"{TEMPORARY}*")):
         shutil.rmtree(path, ignore_errors=True)
-    return len(abandoned)
 
 
 def _is_abandoned(temporary: Path) -> bool:

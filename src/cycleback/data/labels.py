@@ -102,9 +102,8 @@ def nearest_frame(seconds: float, times: NDArray[np.float64]) -> int:
         return len(times)
     right = int(np.searchsorted(times, seconds).clip(1, max(1, len(times) - 1)))
     left = right - 1
-    if right >= len(times) or seconds - times[left] <= times[right] - seconds:
-        return left
-    return right
+    is_left_nearer = right >= len(times) or seconds - times[left] <= times[right] - seconds
+    return left if is_left_nearer else right
 
 
 def phases_from_events(event_frames: ArrayLike, num_frames: int) -> NDArray[np.int64]:

@@ -136,9 +136,7 @@ def _group_by_action(actions: Sequence[str]) -> dict[str, list[int]]:
 def _repeat_rounds(groups: dict[str, list[int]], batch_size: int, seed: str) -> Iterator[list[int]]:
     """Yield endless rounds of one batch per action, the actions of each round in random order."""
     order = random.Random(f"{seed}/actions")
-    streams = {
-        action: _repeat_action(group, batch_size, f"{seed}/{action}") for action, group in groups.items()
-    }
+    streams = {name: _repeat_action(group, batch_size, f"{seed}/{name}") for name, group in groups.items()}
     while True:
         for action in order.sample(sorted(groups), len(groups)):
             yield next(streams[action])

@@ -64,11 +64,8 @@ def iter_images(
 ) -> Iterator[FrameChunk]:
     """Yield the images of a folder in chunks, like `cycleback.video.iter_frames` for a video file.
 
-    EXIF rotation is applied.
-
-    Args:
-        size: (height, width) of the frames; by default the size of the first image.
-        fit: "stretch" the image to the size, or "crop" its centre to the proportions of the size.
+    EXIF rotation is applied. `size` is (height, width), by default that of the first image. An image is
+    stretched to it; with `fit` "crop" its centre is first cropped to these proportions.
     """
     paths = image_paths(folder)
     fps = folder_fps(folder)

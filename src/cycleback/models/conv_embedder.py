@@ -54,9 +54,8 @@ class TemporalConv(nn.Module):
         num_frames = len(clips)
         stacked = clips.transpose(0, 1).flatten(1, 2)  # (M, C * I, h, w)
         stacked = stacked.contiguous(memory_format=torch.channels_last)
-        output = F.conv2d(
-            stacked, stack_kernel(self.weight, num_frames), self.bias.repeat(num_frames), padding=1
-        )
+        kernel = stack_kernel(self.weight, num_frames)
+        output = F.conv2d(stacked, kernel, self.bias.repeat(num_frames), padding=1)
         return torch.unflatten(output, 1, (num_frames, -1)).transpose(0, 1)
 
     def convolve_3d(self, clips: Tensor) -> Tensor:

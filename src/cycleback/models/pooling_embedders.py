@@ -115,10 +115,8 @@ class GRUEmbedder(Embedder):
     cycle-consistency for any frames: compare it with the baseline that knows only the time.
     In training the GRU runs over the sampled frames, in a whole video over all frames.
 
-    Args:
-        conv_channels: output channels of each 3x3 convolution; () suits vectors.
-        hidden_size: state size of the GRU (R).
-        dropout: after the max-pool. All other arguments mean the same as those of `ConvEmbedder`.
+    No `conv_channels`, (), suit vectors. `hidden_size` is the state size of the GRU (R). Dropout comes after
+    the max-pool. The other arguments mean the same as those of `ConvEmbedder`.
     """
 
     can_count_frames = True

@@ -50,17 +50,11 @@ class Convention:
     strides_first: bool  # whether a block of stride 2 has it in its first 1x1 convolution, not in the 3x3 one
 
 
+KERAS_PIXELS = Preprocessing(scale=255.0, mean=(123.68, 116.779, 103.939), std=(1.0, 1.0, 1.0))
+TORCHVISION_PIXELS = Preprocessing(scale=1.0, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 CONVENTIONS: dict[Strides, Convention] = {
-    "v1": Convention(
-        Preprocessing(scale=255.0, mean=(123.68, 116.779, 103.939), std=(1.0, 1.0, 1.0)),
-        eps=1e-3,
-        strides_first=True,
-    ),
-    "torchvision": Convention(
-        Preprocessing(scale=1.0, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)),
-        eps=1e-5,
-        strides_first=False,
-    ),
+    "v1": Convention(KERAS_PIXELS, eps=1e-3, strides_first=True),
+    "torchvision": Convention(TORCHVISION_PIXELS, eps=1e-5, strides_first=False),
 }
 
 

@@ -14,11 +14,9 @@ MIN_STD = 1e-6
 
 
 class VectorBase(Base):
-    """Standardise each component of vectors (N, V). It has nothing to train.
+    """Standardise each component of vectors (N, V); `prepare` makes them of frames of size `in_features` (S).
 
-    Args:
-        in_features: size of a frame (S).
-        velocity: append the difference to the previous frame (see `prepare`).
+    It has nothing to train.
     """
 
     input_kind = "vectors"

@@ -103,7 +103,12 @@ def events_from_labels(labels: ArrayLike, events: Sequence[str]) -> dict[str, in
     event whose phase is never reached is left out; a skipped phase puts two events on one frame. A label that
     decreases is a `DataError`: one frame per event cannot express it. `events` are in order of time.
     """
-    phases = _as_integers(labels)
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "iufb":
+        raise DataError(f"labels are {array.dtype} {array.shape}, expected one integer per frame")
+    if not np.array_equal(array, np.round(array)):
+        raise DataError("labels are not integers")
+    phases = array.astype(np.int64)
     outside = np.flatnonzero((phases < 0) | (phases > len(events)))
     if outside.size:
         frame = int(outside[0])
@@ -114,15 +119,6 @@ def events_from_labels(labels: ArrayLike, events: Sequence[str]) -> dict[str, in
         raise DataError(f"labels decrease from {phases[frame - 1]} to {phases[frame]} at frame {frame}")
     first = np.searchsorted(phases, np.arange(1, len(events) + 1))  # (E,)
     return {name: int(frame) for name, frame in zip(events, first, strict=True) if frame < len(phases)}
-
-
-def _as_integers(labels: ArrayLike) -> NDArray[np.int64]:
-    array = np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "iufb":
-        raise DataError(f"labels are {array.dtype} {array.shape}, expected one integer per frame")
-    if not np.array_equal(array, np.round(array)):
-        raise DataError("labels are not integers")
-    return array.astype(np.int64)
 
 
 def stretch_labels(labels: NDArray[np.generic], num_frames: int) -> NDArray[np.generic]:
