@@ -3,8 +3,15 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from cycleback.alignment import align, estimate_confidence, squared_distances
-from cycleback.evaluation import CalibrationBin, event_error, measure_calibration
-from cycleback.evaluation.events import Labels, auroc, calibration_error, event_confidences, pool_bins
+from cycleback.evaluation import event_error, measure_calibration
+from cycleback.evaluation.events import (
+    CalibrationBin,
+    Labels,
+    auroc,
+    calibration_error,
+    event_confidences,
+    pool_bins,
+)
 from cycleback.evaluation.neighbors import nearest_table
 
 

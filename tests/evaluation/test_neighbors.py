@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from cycleback.evaluation import nearest_frames, neighbors
-from cycleback.evaluation.neighbors import nearest_table
+from cycleback.evaluation import neighbors
+from cycleback.evaluation.neighbors import nearest_frames, nearest_table
 
 
 def loop(queries, references):

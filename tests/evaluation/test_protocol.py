@@ -1,8 +1,8 @@
 import pytest
 
-from cycleback.evaluation import PROTOCOLS, Protocol
+from cycleback.evaluation import PROTOCOLS
 from cycleback.evaluation import protocol as module
-from cycleback.evaluation.protocol import named_protocol
+from cycleback.evaluation.protocol import Protocol, named_protocol
 
 
 def test_every_protocol_goes_by_its_name():

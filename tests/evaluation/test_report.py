@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from cycleback.evaluation import CalibrationBin, Report
+from cycleback.evaluation import Report
+from cycleback.evaluation.events import CalibrationBin
 from cycleback.evaluation.report import draw_errors, mean_report
 
 

@@ -10,13 +10,13 @@ from cycleback.errors import CheckpointError, UserError
 from cycleback.models import (
     EfficientNetLite0,
     Encoder,
-    PooledEmbedder,
     fingerprint,
     freeze,
     load_settings,
     load_weights,
     save_encoder,
 )
+from cycleback.models.pooling_embedders import PooledEmbedder
 
 
 def test_saved_weights_come_back(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from cycleback.models import Encoder, PooledEmbedder
+from cycleback.models import Encoder
+from cycleback.models.pooling_embedders import PooledEmbedder
 
 
 def by_clips(encoder: Encoder, features: Tensor) -> Tensor:

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from cycleback.models import ConvEmbedder, Encoder, MLPEmbedder, SmallBase, VectorBase, freeze
+from cycleback.models import ConvEmbedder, Encoder, SmallBase, VectorBase, freeze
+from cycleback.models.pooling_embedders import MLPEmbedder
 
 
 def base_statistics(encoder: Encoder) -> list[torch.Tensor]:

@@ -3,7 +3,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cycleback.models import EMBEDDERS, GRUEmbedder, MLPEmbedder, PooledEmbedder
+from cycleback.models import EMBEDDERS
+from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 
 
 def test_pooled_embedding_is_the_mean_of_the_grid() -> None:

@@ -1,17 +1,8 @@
 import pytest
 
 import cycleback.models
-from cycleback.models import (
-    BASES,
-    EMBEDDERS,
-    Base,
-    Embedder,
-    PooledEmbedder,
-    ResNet50,
-    SmallBase,
-    build_base,
-    build_embedder,
-)
+from cycleback.models import BASES, EMBEDDERS, Base, Embedder, ResNet50, SmallBase, build_base, build_embedder
+from cycleback.models.pooling_embedders import PooledEmbedder
 
 
 def test_names_build_their_classes_with_options() -> None:

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from cycleback.errors import CheckpointError, MissingDependencyError
-from cycleback.models import TimmBase, external
+from cycleback.models import external
+from cycleback.models.external import TimmBase
 
 
 @pytest.mark.parametrize("model", ["test_resnet", "test_vit", "test_efficientnet", "test_convnext"])

@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cycleback.errors import CheckpointError, MissingDependencyError
-from cycleback.models import Preprocessing, TransformersBase, base_fingerprint, external
-from cycleback.models.external import hub_answers, load_pretrained, read_preprocessing
+from cycleback.models import Preprocessing, base_fingerprint, external
+from cycleback.models.external import TransformersBase, hub_answers, load_pretrained, read_preprocessing
 
 VIT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 

@@ -9,7 +9,8 @@ from PIL import Image
 
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, EmbeddingError
-from cycleback.models import ConvEmbedder, Encoder, PooledEmbedder, SmallBase, VectorBase
+from cycleback.models import ConvEmbedder, Encoder, SmallBase, VectorBase
+from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.search import Corpus, make_frame_query, make_image_query, make_vector_query
 from cycleback.search.query import find_video, parse_moment
 

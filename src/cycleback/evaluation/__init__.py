@@ -16,13 +16,12 @@
 `cycleback.evaluation.protocol` lists the protocols, `cycleback.evaluation.scores` the table of scores.
 """
 
-from cycleback.evaluation.events import CalibrationBin, event_error, measure_calibration
-from cycleback.evaluation.neighbors import nearest_frames
+from cycleback.evaluation.events import event_error, measure_calibration
 from cycleback.evaluation.order import mean_tau, pair_taus
 from cycleback.evaluation.overlap import find_overlap, refuse_overlap
 from cycleback.evaluation.perturbations import PERTURBATIONS, perturb
 from cycleback.evaluation.phases import few_shot_accuracy, phase_accuracy, phase_progression
-from cycleback.evaluation.protocol import PROTOCOLS, Protocol
+from cycleback.evaluation.protocol import PROTOCOLS
 from cycleback.evaluation.report import Report
 from cycleback.evaluation.retrieval import retrieval_precision
 from cycleback.evaluation.scorer import evaluate, time_only_embeddings
@@ -32,8 +31,6 @@ __all__ = [
     "PERTURBATIONS",
     "PROTOCOLS",
     "TIME_ONLY",
-    "CalibrationBin",
-    "Protocol",
     "Report",
     "evaluate",
     "event_error",
@@ -41,7 +38,6 @@ __all__ = [
     "find_overlap",
     "mean_tau",
     "measure_calibration",
-    "nearest_frames",
     "notes",
     "pair_taus",
     "perturb",

@@ -14,11 +14,9 @@ from cycleback.models.checkpoint import (
 )
 from cycleback.models.conv_embedder import ConvEmbedder, TemporalConv
 from cycleback.models.efficientnet_lite0 import EfficientNetLite0
-from cycleback.models.embedder import ContextEmbedder, Embedder
+from cycleback.models.embedder import Embedder
 from cycleback.models.encoder import Encoder, freeze
-from cycleback.models.external import TimmBase, TransformersBase
 from cycleback.models.inference import FastEncoder, Precision, default_precision, fast_inference
-from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 from cycleback.models.registry import BASES, EMBEDDERS, build_base, build_embedder, rebuild_base
 from cycleback.models.resnet50 import ResNet50
 from cycleback.models.scratch import SmallBase, VGGMBase
@@ -28,22 +26,16 @@ __all__ = [
     "BASES",
     "EMBEDDERS",
     "Base",
-    "ContextEmbedder",
     "ConvEmbedder",
     "EfficientNetLite0",
     "Embedder",
     "Encoder",
     "FastEncoder",
-    "GRUEmbedder",
-    "MLPEmbedder",
-    "PooledEmbedder",
     "Precision",
     "Preprocessing",
     "ResNet50",
     "SmallBase",
     "TemporalConv",
-    "TimmBase",
-    "TransformersBase",
     "VGGMBase",
     "VectorBase",
     "base_fingerprint",
