@@ -92,18 +92,18 @@ def write_edits(
     turns = take_turns(*pace.sources.shape, switch_every=switch_every) if layout == "switch" else None
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return [write_table(path, tabulate_edits(pace, turns), overwrite=overwrite)]
-    tracks = fit_tracks(pace, turns)
+        return [write_table(path, _tabulate_edits(pace, turns), overwrite=overwrite)]
+    tracks = _fit_tracks(pace, turns)
     if suffix == ".edl":
         return _write_edit_lists(path, tracks, pace, videos, overwrite=overwrite)
-    script = format_ffmpeg_script(
+    script = _format_ffmpeg_script(
         tracks, videos, fps=pace.fps, layout=layout, columns=columns, height=height, sound=sound
     )
     write_text(path, script, overwrite=overwrite).chmod(0o755)
     return [path]
 
 
-def tabulate_edits(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[dict[str, Any]]:
+def _tabulate_edits(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[dict[str, Any]]:
     """Make one row per output frame: its second, the second of each video, and the video shown in `turns`."""
     return [
         {"output_seconds": round(float(second), 6)}
@@ -113,7 +113,7 @@ def tabulate_edits(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[d
     ]
 
 
-def fit_tracks(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[list[Segment]]:
+def _fit_tracks(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[list[Segment]]:
     """Fit the segments of each video, one track each; videos shown in `turns` (T,) share one track."""
     if turns is None:
         return [
@@ -217,7 +217,7 @@ def _code_rate(fps: float) -> int:
     return max(1, round(fps))
 
 
-def format_ffmpeg_script(
+def _format_ffmpeg_script(
     tracks: Tracks,
     videos: Sequence[Path],
     *,

@@ -96,13 +96,13 @@ def warp_sound(audio: Audio, clock: TimeMap, *, duration_s: float) -> Audio:
     length = round(duration_s * audio.rate)
     weights = 1 / np.arange(1.0, len(audio.samples) + 1)  # unequal: channels in antiphase must not cancel
     mono = np.average(audio.samples.astype(np.float64), axis=0, weights=weights)
-    copies = plan_copies(mono, clock, rate=audio.rate, length=length)
+    copies = _plan_copies(mono, clock, rate=audio.rate, length=length)
     return Audio(
         join_copies(audio.samples, copies, fade=_samples(FADE_S, audio.rate), length=length), audio.rate
     )
 
 
-def plan_copies(mono: Samples, clock: TimeMap, *, rate: int, length: int) -> list[Copy]:
+def _plan_copies(mono: Samples, clock: TimeMap, *, rate: int, length: int) -> list[Copy]:
     """Plan the copies that make `length` samples of the result from `mono` (M,), the first at 0."""
     fade = _samples(FADE_S, rate)
     starts = np.arange(0, max(length, 1), fade)
@@ -122,7 +122,7 @@ def plan_copies(mono: Samples, clock: TimeMap, *, rate: int, length: int) -> lis
         low, high = (min(max(edge, limit.low), limit.high) for edge in (low, high))
         if limit.forced is not None:
             low = high = limit.forced
-        place, likeness = find_most_alike(mono, position, low=low, high=high, length=fade)
+        place, likeness = _find_most_alike(mono, position, low=low, high=high, length=fade)
         copies.append(Copy(start, place, likeness))
     return copies
 
@@ -167,7 +167,7 @@ def _limit_hops(
     return limits
 
 
-def find_most_alike(mono: Samples, position: int, *, low: int, high: int, length: int) -> tuple[int, float]:
+def _find_most_alike(mono: Samples, position: int, *, low: int, high: int, length: int) -> tuple[int, float]:
     """Find the place in low..high whose next `length` samples are most like those at `position`.
 
     Returns the place and the likeness in [0, 1].

@@ -168,7 +168,7 @@ def _write_page(out: Path, report: DemoReport) -> None:
     """Write `report.html`, its pictures and its film."""
     trained, frozen = (EmbeddingSet.load(out / "embeddings" / name) for name in (TRAINED, FROZEN))
     names = list(trained.names)
-    film = write_film(out / "before_after.mp4", trained, names[:FILM_VIDEOS])
+    film = _write_film(out / "before_after.mp4", trained, names[:FILM_VIDEOS])
     a, b = names[:2]
     similarity = draw_similarity(
         {"frozen features": (frozen[a], frozen[b]), "after training": (trained[a], trained[b])},
@@ -195,7 +195,7 @@ def _write_page(out: Path, report: DemoReport) -> None:
     write_text(out / "report.html", page)
 
 
-def write_film(path: Path, embeddings: EmbeddingSet, names: list[str]) -> Path:
+def _write_film(path: Path, embeddings: EmbeddingSet, names: list[str]) -> Path:
     """Write a film of two rows of the same clips: as filmed above, at the pace of the first below."""
     videos = locate_videos(embeddings, names)
     aligned = match_reference(embeddings, names, reference=names[0])

@@ -196,7 +196,7 @@ def train_row(method: Method, plan: Plan, workspace: Workspace, progress: Progre
     report_step = progress.on_training(name, total)
 
     def on_step(report: StepReport) -> None:
-        keep_snapshot(report.step - 1, run, output=workspace.snapshots(name), steps=steps)
+        _keep_snapshot(report.step - 1, run, output=workspace.snapshots(name), steps=steps)
         report_step(report)
 
     state = train(
@@ -227,7 +227,7 @@ def snapshot_steps(num_updates: int, save_every: int) -> tuple[int, ...]:
     return tuple(step for step in dict.fromkeys(steps) if 0 < step < num_updates)
 
 
-def keep_snapshot(saved: int, run: Path, *, output: Path, steps: tuple[int, ...]) -> None:
+def _keep_snapshot(saved: int, run: Path, *, output: Path, steps: tuple[int, ...]) -> None:
     """Copy the encoder that a run saved after update `saved`, if that is one of `steps`.
 
     A run saves after the callback of an update, so the callback of update s finds the weights of s - 1.

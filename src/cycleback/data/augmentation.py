@@ -119,7 +119,7 @@ def augment(frames: Tensor, augmentation: Augmentation) -> Tensor:
         frames = torch.where(_column(augmentation.flip, frames), frames.flip(-1), frames)
     frames = adjust_light(frames, brightness=augmentation.brightness, contrast=augmentation.contrast)
     if augmentation.hue is not None or augmentation.saturation is not None:
-        frames = shift_colour(frames.clamp(0, 1), hue=augmentation.hue, saturation=augmentation.saturation)
+        frames = _shift_colour(frames.clamp(0, 1), hue=augmentation.hue, saturation=augmentation.saturation)
     if augmentation.noise is not None:
         frames = frames + _column(augmentation.noise, frames) * _noise(frames, augmentation.noise_seed)
     return frames.clamp_(0, 1)  # in place: these are no longer the caller's frames
@@ -162,7 +162,7 @@ def adjust_light(frames: Tensor, *, brightness: Tensor | None, contrast: Tensor 
     return torch.addcmul(offset, factor, frames)
 
 
-def shift_colour(frames: Tensor, *, hue: Tensor | None = None, saturation: Tensor | None = None) -> Tensor:
+def _shift_colour(frames: Tensor, *, hue: Tensor | None = None, saturation: Tensor | None = None) -> Tensor:
     """Shift the hue and scale the saturation of RGB frames (B, ..., 3, H, W) in [0, 1].
 
     `hue` (B,) is a fraction of the colour circle, `saturation` (B,) a factor; the product is clipped to 1.

@@ -207,7 +207,7 @@ class ActionScorer:
         near = event_error(embeddings, events, times=times, nearest=nearest)
         warped = event_error(embeddings, events, times=times, method="dtw")
         findings.counts |= {"event_matches": near.count, "confidence_matches": 0}
-        findings.scores |= event_scores(near, "") | event_scores(warped, "_dtw")
+        findings.scores |= _event_scores(near, "") | _event_scores(warped, "_dtw")
         findings.scores["event_error_by_event"] = {
             event: part.median_frames for event, part in near.by_event.items() if part.count
         }
@@ -270,7 +270,7 @@ class ActionScorer:
             findings.scores["few_shot1"] = float(np.mean(few[1])) if 1 in few else None
 
 
-def event_scores(error: EventError, suffix: str) -> dict[str, Any]:
+def _event_scores(error: EventError, suffix: str) -> dict[str, Any]:
     """Return the fields of a report that hold key-event errors."""
     scores = {"event_error_frames": error.median_frames, "event_error_ms": error.median_ms}
     scores |= {"event_error_mean_frames": error.mean_frames, "event_error_mean_ms": error.mean_ms}

@@ -43,13 +43,13 @@ class Column:
 
     def value(self, row: Mapping[str, Any]) -> float | None:
         """Return the score of a row; of [mean, spread] over seeds, the mean."""
-        stored = look_up(row, self.key)
+        stored = _look_up(row, self.key)
         value: float | None = stored[0] if isinstance(stored, list) else stored
         return value
 
     def text(self, row: Mapping[str, Any]) -> str:
         """Print the score; of several seeds as mean ± spread."""
-        value, stored = self.value(row), look_up(row, self.key)
+        value, stored = self.value(row), _look_up(row, self.key)
         if value is None:
             return MISSING
         has_spread = isinstance(stored, list) and row.get("seeds", 1) > 1
@@ -58,7 +58,7 @@ class Column:
     def interval(self, row: Mapping[str, Any]) -> str:
         """Print the 95 % interval as [low, high], or "" if there is none."""
         place, _, score = self.key.rpartition("/")
-        bounds = look_up(row, f"{place}/intervals/{score}".strip("/"))
+        bounds = _look_up(row, f"{place}/intervals/{score}".strip("/"))
         return f"[{self.pattern}, {self.pattern}]".format(*bounds) if bounds else ""
 
     def beats(self, value: float, other: float) -> bool:
@@ -122,7 +122,7 @@ def columns(*keys: str, brief: bool = False, under: str = "", group: str = "") -
     ]
 
 
-def look_up(row: Mapping[str, Any], path: str) -> Any:
+def _look_up(row: Mapping[str, Any], path: str) -> Any:
     """Return the value at a/b in nested mappings, or None."""
     value: Any = row
     for key in path.split("/"):

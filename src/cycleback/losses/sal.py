@@ -74,7 +74,7 @@ def triplet_errors(embeddings: Tensor, triplets: Triplets, classifier: nn.Module
     return F.cross_entropy(logits.mT, triplets.shuffled, reduction="none")
 
 
-def build_classifier(sizes: Sequence[int]) -> nn.Sequential:
+def _build_classifier(sizes: Sequence[int]) -> nn.Sequential:
     """Build linear layers from each of `sizes` to the next, with ReLU between them."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
@@ -102,7 +102,7 @@ class SaLLoss(Loss):
         self.embedding_size = embedding_size
         self.triplets_per_video = triplets_per_video
         self.shuffled_fraction = shuffled_fraction
-        self.classifier = build_classifier([3 * embedding_size, *hidden_sizes, 2])
+        self.classifier = _build_classifier([3 * embedding_size, *hidden_sizes, 2])
 
     def forward(self, embeddings: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
         """Return the mean over all triplets, a scalar in the precision of the classifier even under autocast.

@@ -71,7 +71,7 @@ def walk_cycles(embeddings: Tensor, cycles: Cycles, **options: Unpack[Similarity
     return back.take_along_dim(first[:, None, None], dim=1).squeeze(1)
 
 
-def start_first(values: Tensor, starts: Tensor) -> Tensor:
+def _start_first(values: Tensor, starts: Tensor) -> Tensor:
     """Rotate `values` (Q, T) of the frames of a video so that frame `starts` (Q,) comes first."""
     frames = torch.arange(values.shape[1], device=values.device)
     return values.gather(1, (starts[:, None] + frames) % values.shape[1])
@@ -129,6 +129,6 @@ class StochasticTCCLoss(Loss):
         """Return the scalar mean over the given cycles; the rest (B, T, ...) as from `TCCLoss.prepare`."""
         logits = walk_cycles(embeddings, cycles, **self.tcc.options)  # (Q, T)
         return self.tcc.landing_error(
-            start_first(logits, cycles.starts)[:, None],  # (Q, 1, T): one walk from the first frame of each
-            start_first(times[cycles.videos[:, 0]], cycles.starts),
+            _start_first(logits, cycles.starts)[:, None],  # (Q, 1, T): one walk from the first frame of each
+            _start_first(times[cycles.videos[:, 0]], cycles.starts),
         )

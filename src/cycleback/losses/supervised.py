@@ -18,7 +18,7 @@ from cycleback.losses.base import Loss, check_embeddings, check_per_frame, witho
 UNLABELLED = -1
 
 
-def check_phases(phases: Tensor | None, embeddings: Tensor, *, num_phases: int) -> Tensor:
+def _check_phases(phases: Tensor | None, embeddings: Tensor, *, num_phases: int) -> Tensor:
     """Return `phases` (B, T) as int64; refuse phases outside the `num_phases` classes."""
     if phases is None:
         raise ValueError("supervised learning needs labels: give phases= (B, T), got None")
@@ -80,7 +80,7 @@ class SupervisedLoss(Loss):
             phases: (B, T) integers, the phase of each frame; -1 where it has no label.
         """
         check_embeddings(embeddings, size=self.embedding_size)
-        phases = check_phases(phases, embeddings, num_phases=self.num_phases)
+        phases = _check_phases(phases, embeddings, num_phases=self.num_phases)
         labelled = phases != UNLABELLED  # (B, T)
         with without_autocast(embeddings):
             # NaN in an unlabelled frame must not reach the gradient

@@ -22,7 +22,7 @@ def n_pairs_loss(anchors: Tensor, positives: Tensor, *, temperature: float = 1.0
     return -own.mean(dim=1)
 
 
-def mean_squared_norm(embeddings: Tensor) -> Tensor:
+def _mean_squared_norm(embeddings: Tensor) -> Tensor:
     """Return the mean (B,) of the squared norms of `embeddings` (B, T, D)."""
     return embeddings.square().sum(dim=-1).mean(dim=1)
 
@@ -56,6 +56,6 @@ class TCNLoss(Loss):
             raise ValueError(f"positives must be {tuple(embeddings.shape)} like the embeddings, got {got}")
         with without_autocast(embeddings):
             anchors, positives = full_precision(embeddings), full_precision(positives)
-            norms = mean_squared_norm(anchors) + mean_squared_norm(positives)  # (B,)
+            norms = _mean_squared_norm(anchors) + _mean_squared_norm(positives)  # (B,)
             pairs = n_pairs_loss(anchors, positives, temperature=self.temperature)  # (B,)
             return (pairs + 0.25 * self.l2_weight * norms).mean()

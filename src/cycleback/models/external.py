@@ -198,7 +198,7 @@ class TransformersBase(ExternalBase):
     def __init__(self, *, model: str = DEFAULT_MODEL, blueprint: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         model = model or DEFAULT_MODEL
-        source = load_pretrained(model) if blueprint is None else build_from_blueprint(blueprint)
+        source = load_pretrained(model) if blueprint is None else _build_from_blueprint(blueprint)
         self._set_network(getattr(source.network, "vision_model", source.network), source.preprocessing)
         self.config = source.config
         vision = self.config.get("vision_config") or self.config
@@ -277,7 +277,7 @@ def load_pretrained(model: str) -> Pretrained:
     raise CheckpointError(f"cannot load the base {model!r}: {reason} {advice}") from failure
 
 
-def build_from_blueprint(blueprint: Mapping[str, Any]) -> Pretrained:
+def _build_from_blueprint(blueprint: Mapping[str, Any]) -> Pretrained:
     """Build the network of a `TransformersBase.blueprint`, with random weights."""
     library = _transformers()
     config = library.AutoConfig.for_model(**blueprint["config"])

@@ -110,7 +110,7 @@ class ResNet50(Base):
         strides = strides or None
         if strides not in (None, *get_args(Strides)):
             raise ValueError(f"strides must be one of {get_args(Strides)}, got {strides!r}")
-        last_stage, last_block = parse_layer(layer)
+        last_stage, last_block = _parse_layer(layer)
         path: Path | None = None
         if weights:
             path, strides = find_weights(weights, strides=strides)
@@ -152,7 +152,7 @@ class ResNet50(Base):
         return output
 
 
-def parse_layer(layer: str) -> tuple[int, int]:
+def _parse_layer(layer: str) -> tuple[int, int]:
     """Split "layer3[2]" into stage (from 1) and block (from 0); "layer3" means its last block."""
     match = re.fullmatch(r"layer([1-4])(?:\[(\d)\])?", layer)
     stage = int(match[1]) if match else 0
@@ -191,7 +191,7 @@ def find_weights(weights: str | Path, *, strides: Strides | None = None) -> tupl
     if weights == "imagenet":
         path = find_imagenet_file()
     elif weights == "torchvision":
-        path = find_torchvision_file()
+        path = _find_torchvision_file()
     else:
         path = Path(weights).expanduser()
     known = KNOWN_FILES.get(path.name)
@@ -203,7 +203,7 @@ def find_weights(weights: str | Path, *, strides: Strides | None = None) -> tupl
     return path, known or strides or "v1"
 
 
-def weights_folders() -> list[Path]:
+def _weights_folders() -> list[Path]:
     """The folders to search for weights: $CYCLEBACK_WEIGHTS, then `weights` in the user's cache folder."""
     named = os.environ.get("CYCLEBACK_WEIGHTS")
     cache = Path(os.environ.get("CYCLEBACK_CACHE") or Path.home() / ".cache" / "cycleback")
@@ -212,18 +212,18 @@ def weights_folders() -> list[Path]:
 
 def find_imagenet_file() -> Path:
     """Find the Keras weights of ResNet-50 v1, converted to torchvision's names."""
-    for folder in weights_folders():
+    for folder in _weights_folders():
         if (path := folder / IMAGENET_FILE).is_file():
             return path
     raise CheckpointError(
-        f"the ImageNet weights of ResNet-50 are missing: put {IMAGENET_FILE} into {weights_folders()[-1]}, "
+        f"the ImageNet weights of ResNet-50 are missing: put {IMAGENET_FILE} into {_weights_folders()[-1]}, "
         "or set CYCLEBACK_WEIGHTS to its folder, or use random weights with weights=''."
     )
 
 
-def find_torchvision_file() -> Path:
+def _find_torchvision_file() -> Path:
     """Find the weights that torchvision published, or let it download them into its own cache."""
-    folders = [*weights_folders(), Path(torch.hub.get_dir()) / "checkpoints"]
+    folders = [*_weights_folders(), Path(torch.hub.get_dir()) / "checkpoints"]
     for folder in folders:
         if (path := folder / TORCHVISION_FILE).is_file():
             return path

@@ -114,10 +114,10 @@ def read_annotation(path: Path) -> PennAnnotation:
         raise DataError(message) from error
     except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise DataError(f"cannot read {path} as a MATLAB 5 file: {error}. Download it again.") from error
-    return PennAnnotation(path.stem, action, num_frames, split_name(train))
+    return PennAnnotation(path.stem, action, num_frames, _split_name(train))
 
 
-def split_name(train: int) -> str:
+def _split_name(train: int) -> str:
     """Name the split: Penn Action writes 1 for its training set and -1 for its test set, the paper's val."""
     return "train" if train == 1 else "val"
 
@@ -138,7 +138,7 @@ def _write_video(
     if len(images) != annotation.num_frames:
         case = f"{annotation.name}: {len(images)} images, {annotation.num_frames} annotated"
         writer.warn("videos whose number of images differs from their annotation", case)
-    events = find_penn_events(annotation, len(images), files, writer)
+    events = _find_penn_events(annotation, len(images), files, writer)
     folder = writer.add(annotation.name, split=annotation.split, events=events)
     folder.mkdir()
     for image in images:
@@ -160,7 +160,7 @@ def find_label_files(folder: Path | str | None) -> dict[str, Path] | None:
     return files
 
 
-def find_penn_events(
+def _find_penn_events(
     annotation: PennAnnotation, num_frames: int, files: Mapping[str, Path] | None, writer: DatasetWriter
 ) -> dict[str, int]:
     """Return the key events of a video; {} without label files, or if its action has no events."""
@@ -212,14 +212,14 @@ def prepare_penn_poses(
         if value not in known:
             raise ConfigError(f"{option} must be {known[0]!r} or {known[1]!r}, got {value!r}.")
     files = find_label_files(labels)
-    arrays = read_poses(source)
+    arrays = _read_poses(source)
     ends = np.cumsum(arrays["num_frames"])  # (V,)
     for index, end in enumerate(ends):
         annotation = PennAnnotation(
             video_id=str(arrays["video_id"][index]),
             action=str(arrays["action"][index]),
             num_frames=int(arrays["num_frames"][index]),
-            split=split_name(int(arrays["train"][index])),
+            split=_split_name(int(arrays["train"][index])),
         )
         if annotation.action in actions:
             rows = slice(end - annotation.num_frames, end)
@@ -228,7 +228,7 @@ def prepare_penn_poses(
             if mirror and arrays["view"][index] == "right":
                 xy, visible, boxes = mirror_poses(xy, visible, boxes)
             if visible.any():
-                events = find_penn_events(annotation, annotation.num_frames, files, writer)
+                events = _find_penn_events(annotation, annotation.num_frames, files, writer)
                 target = writer.add(annotation.name, split=annotation.split, events=events)
                 features = pose_features(xy, visible, boxes, center=center, scale=scale)
                 np.savez(target.with_suffix(".npz"), features=features, fps=np.float64(fps))
@@ -238,7 +238,7 @@ def prepare_penn_poses(
     return compare_counts(writer, PENN_ACTION, actions)
 
 
-def read_poses(source: Path) -> dict[str, NDArray[Any]]:
+def _read_poses(source: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of the archive: `xy` (S, J, 2), `visibility` (S, J), `bbox` (S, 4), the others (V,)."""
     path = source / ARCHIVE if source.is_dir() else source
     try:
@@ -284,7 +284,7 @@ def pose_features(
         centers = hips
     size = float((boxes[:, 2:] - boxes[:, :2]).max())
     if scale == "torso":
-        size = torso_length(joints, default=size * TORSO_PER_BOX)
+        size = _torso_length(joints, default=size * TORSO_PER_BOX)
     features = (joints - centers[:, None]) / size
     return np.nan_to_num(features, nan=0.0).reshape(len(xy), -1).astype(np.float32)
 
@@ -313,7 +313,7 @@ def fill_boxes(boxes: Array, xy: Array, visible: NDArray[np.bool_]) -> Array:
     return np.stack(columns, axis=1)
 
 
-def torso_length(joints: Array, *, default: float) -> float:
+def _torso_length(joints: Array, *, default: float) -> float:
     """Return the median distance from mid-shoulders to mid-hips; `default` if it is unknown."""
     length = np.linalg.norm(joints[:, SHOULDERS].mean(axis=1) - joints[:, HIPS].mean(axis=1), axis=-1)  # (N,)
     middle = float(np.median(length))

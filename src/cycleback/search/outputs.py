@@ -41,7 +41,7 @@ def draw_sheet(query: Query, hits: Sequence[Hit]) -> Picture:
     """Draw a picture uint8 (H, W, 3): the query in a border, then each hit with video, time and distance."""
     pictures, captions = [], []
     if query.path is not None:
-        first = _scale(read_picture(query.path, query.frame)).copy()
+        first = _scale(_read_picture(query.path, query.frame)).copy()
         first[:BORDER] = first[-BORDER:] = BORDER_COLOUR
         first[:, :BORDER] = first[:, -BORDER:] = BORDER_COLOUR
         pictures.append(first)
@@ -49,12 +49,12 @@ def draw_sheet(query: Query, hits: Sequence[Hit]) -> Picture:
     for hit in hits:
         if hit.path is None:
             raise DataError(f"{hit.video}: cannot show it, because its video file is unknown")
-        pictures.append(_scale(read_picture(hit.path, hit.frame)))
+        pictures.append(_scale(_read_picture(hit.path, hit.frame)))
         captions.append(f"{_shorten(hit.video)}, {hit.seconds:.2f} s, d {hit.distance:.2f}")
     return tile(pictures, captions=captions, columns=min(len(pictures), MAX_COLUMNS))
 
 
-def read_picture(path: Path, frame: int | None) -> Picture:
+def _read_picture(path: Path, frame: int | None) -> Picture:
     """Read a frame (H, W, 3) of a video or of a folder of images, or an image file if `frame` is None."""
     if not path.exists():
         raise DataError(f"{path} no longer exists. Add the videos again from where they are now.")

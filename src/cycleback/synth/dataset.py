@@ -191,7 +191,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int, progress: Counter = ignore) -
             truths.append(run_job(job))
             progress(len(truths), len(jobs))
         return truths
-    with start_workers(workers) as processes, ThreadPoolExecutor(workers) as threads:
+    with _start_workers(workers) as processes, ThreadPoolExecutor(workers) as threads:
         idle: SimpleQueue[subprocess.Popen[str]] = SimpleQueue()
         for process in processes:
             idle.put(process)
@@ -209,7 +209,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int, progress: Counter = ignore) -
 
 
 @contextmanager
-def start_workers(count: int) -> "Iterator[list[subprocess.Popen[str]]]":
+def _start_workers(count: int) -> "Iterator[list[subprocess.Popen[str]]]":
     """Start worker processes; they always end with the `with` block."""
     one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the workers are the parallelism
     processes = [

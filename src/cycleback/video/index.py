@@ -78,11 +78,11 @@ class PacketCount:
     def add(self, packet: Any) -> None:
         """Count one packet."""
         self.all += 1
-        self.shown += is_shown(packet, self.codec)
+        self.shown += _is_shown(packet, self.codec)
         self.end = max(self.end, (packet.pts or 0) + (packet.duration or 0))
 
 
-def is_shown(packet: Any, codec: str) -> bool:
+def _is_shown(packet: Any, codec: str) -> bool:
     """Whether a packet holds a visible frame; edit lists hide some, VP8 has reference-only packets."""
     if packet.is_discard:
         return False
@@ -118,7 +118,7 @@ def _read_stamps(source: VideoSource, count: PacketCount) -> tuple[list[int | No
         pts = packet.pts
         if packet.is_keyframe and pts is not None:
             keys.append(pts)
-        if not is_shown(packet, count.codec):
+        if not _is_shown(packet, count.codec):
             continue
         stamps.append(pts)
         if pts is not None and pts > last:

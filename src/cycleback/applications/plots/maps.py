@@ -69,7 +69,7 @@ def draw_map(
         if thumbnail is not None:
             chosen = spread_points(points)
             pictures = [thumbnail(*frames[place]) for place in chosen]
-            draw_thumbnails(axis, points, chosen, pictures=pictures, colours=[colours[k] for k in chosen])
+            _draw_thumbnails(axis, points, chosen, pictures=pictures, colours=[colours[k] for k in chosen])
         return image_bytes(figure, format)
 
 
@@ -136,7 +136,7 @@ def spread_points(points: Points, count: int = 4 * (THUMBNAILS_PER_SIDE - 1)) ->
     return chosen
 
 
-def draw_thumbnails(
+def _draw_thumbnails(
     axis: Any,
     points: Points,
     chosen: Sequence[int],

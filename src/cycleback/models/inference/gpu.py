@@ -25,7 +25,7 @@ from cycleback.models.ops import block_reach, conv_relu, fold_batch_norm, to_blo
 BATCH_MULTIPLE = 32  # cuDNN plans every layer again for a new batch size, so sizes are rounded up to this
 
 
-def round_up(count: int) -> int:
+def _round_up(count: int) -> int:
     """The next batch size that is a multiple of BATCH_MULTIPLE."""
     return -(-count // BATCH_MULTIPLE) * BATCH_MULTIPLE
 
@@ -88,7 +88,7 @@ class PixelBlockConv(nn.Module):
             self.reach,
             dtype=self.weight.dtype,
             normalization=(scale, self.shift),
-            count=round_up(len(frames)),
+            count=_round_up(len(frames)),
         )
         return conv_relu(blocks, self.weight, self.bias)
 
@@ -126,7 +126,7 @@ class GpuBase(nn.Module):
     def _normalize(self, frames: Tensor) -> Tensor:
         """Normalise the images; blank ones fill the batch up."""
         scale = self.scale if frames.dtype == torch.uint8 else 255 * self.scale
-        shape = (round_up(len(frames)), *frames.shape[1:])
+        shape = (_round_up(len(frames)), *frames.shape[1:])
         images = torch.empty(shape, device=frames.device, memory_format=torch.channels_last)
         torch.addcmul(self.shift, frames, scale, out=images[: len(frames)])
         images[len(frames) :] = 0
@@ -185,7 +185,7 @@ class GpuEmbedder(Embedder):
     def _convolve_frames(self, features: Tensor) -> Tensor:
         """Convolve each frame (N, F, h, w) with the temporal slices of the first kernel: (N, 3 O, h, w)."""
         maps = features.to(self._dtype).contiguous(memory_format=torch.channels_last)
-        maps = F.pad(maps, (0, 0, 0, 0, 0, 0, 0, round_up(len(maps)) - len(maps)))
+        maps = F.pad(maps, (0, 0, 0, 0, 0, 0, 0, _round_up(len(maps)) - len(maps)))
         if self._reduce is not None:
             maps = conv_relu(maps, *self._reduce)
         return F.conv2d(maps, self._taps, self._bias, padding=1)[: len(features)]
@@ -214,7 +214,7 @@ class GpuEmbedder(Embedder):
 
     def _empty_sums(self, count: int, *, like: Tensor) -> Tensor:
         """Memory for the first layer's output (M rounded up, C * O, h, w); clips beyond M are zero."""
-        shape = (round_up(count), self.context_frames * like.shape[1] // 3, *like.shape[2:])
+        shape = (_round_up(count), self.context_frames * like.shape[1] // 3, *like.shape[2:])
         sums = torch.empty(shape, dtype=self._dtype, device=like.device, memory_format=torch.channels_last)
         sums[count:] = 0
         return sums
