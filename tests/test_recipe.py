@@ -281,3 +281,16 @@ def test_derived_recipes_hold_what_the_paper_says() -> None:
     assert reference.loss.weights == {"tcc": 0.33, "sal": 0.33, "tcn": 0.34}
     assert (reference.encoder.train_base, reference.optimizer.batch_size) == ("bn", 2)
     assert len(recipe_names()) == 52
+
+
+def test_all_old_keys_of_a_file_are_named_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "old.toml"
+    path.write_text(
+        '[encoder]\nblock = 10\ndropout = 0.1\n[run]\nrecord = true\n'
+    )
+    with pytest.raises(ConfigError) as error:
+        load_recipe(path)
+    assert str(error.value) == (
+        f"{path}: encoder.block is now encoder.efficientnet_lite0.block, "
+        "encoder.dropout is now encoder.conv.dropout, run.record is now run.cuda_graph"
+    )

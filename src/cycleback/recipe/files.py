@@ -181,12 +181,14 @@ def _remove(values: dict[str, Any], key: str) -> None:
 
 
 def _refuse_old_keys(values: Mapping[str, Any], source: str) -> None:
-    """Say the new name of a setting that earlier versions had under another name."""
-    known = default_settings()
+    """Say the new names of all settings that earlier versions had under other names."""
+    known, renames = default_settings(), []
     parts = [str(_value_of(values, key)) for key in ("encoder.base", "encoder.embedder")]
     for key, _ in flatten(values):
         section, _, name = key.rpartition(".")
         moved = [f"{section}.{part}.{name}" for part in (*parts, *BASES, *EMBEDDERS)]
         moved = [RENAMED.get(key, ""), *(moved if section == "encoder" and key not in known else [])]
         if new := next((item for item in moved if item in known), None):
-            raise ConfigError(f"{source}: {key} is now {new}")
+            renames.append(f"{key} is now {new}")
+    if renames:
+        raise ConfigError(f"{source}: {', '.join(renames)}")
