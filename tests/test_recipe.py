@@ -285,9 +285,7 @@ def test_derived_recipes_hold_what_the_paper_says() -> None:
 
 def test_all_old_keys_of_a_file_are_named_at_once(tmp_path: Path) -> None:
     path = tmp_path / "old.toml"
-    path.write_text(
-        '[encoder]\nblock = 10\ndropout = 0.1\n[run]\nrecord = true\n'
-    )
+    path.write_text("[encoder]\nblock = 10\ndropout = 0.1\n[run]\nrecord = true\n")
     with pytest.raises(ConfigError) as error:
         load_recipe(path)
     assert str(error.value) == (

@@ -18,7 +18,7 @@ from cycleback.models import (
     fast_inference,
     inference,
 )
-from cycleback.models.inference import folded
+from cycleback.models.inference import cpu
 from cycleback.models.inference.gpu import GpuBase, GpuEmbedder
 
 
@@ -69,7 +69,7 @@ def test_one_copy_serves_changing_image_sizes() -> None:
 
 
 def test_without_onednn_the_values_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folded, "has_fused_convolution", lambda device: False)
+    monkeypatch.setattr(cpu, "has_fused_convolution", lambda device: False)
     base = EfficientNetLite0(block=4).eval()
     images = torch.rand(2, 3, 50, 64)
     assert relative_error(fast_inference(base)(images), base(images).detach()) < 1e-5
@@ -247,9 +247,9 @@ def test_a_missing_onednn_operation_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.warns(
         SlowPathWarning, match=r"oneDNN's fused convolution is unavailable \(torch .*slower path"
     ):
-        assert not folded.has_fused_convolution(torch.device("cpu"))
+        assert not cpu.has_fused_convolution(torch.device("cpu"))
 
 
 def test_a_torch_without_onednn_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    assert not folded.has_fused_convolution(torch.device("cpu"))
+    assert not cpu.has_fused_convolution(torch.device("cpu"))

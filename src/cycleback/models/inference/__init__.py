@@ -1,6 +1,6 @@
 """Frozen copies of bases and encoders that embed whole videos several times faster.
 
-On a CPU, BatchNorm and the activation run inside the convolutions (oneDNN, see `folded`), and images go
+On a CPU, BatchNorm and the activation run inside the convolutions (oneDNN, see `cpu`), and images go
 through in batches whose feature maps stay in the processor's cache. On a GPU in bfloat16, sums and
 activations run inside cuDNN's convolutions, and the paper's embedder becomes few large products (see `gpu`).
 
@@ -16,9 +16,9 @@ from cycleback.models.base import Base
 from cycleback.models.conv_embedder import ConvEmbedder
 from cycleback.models.embedder import Embedder
 from cycleback.models.encoder import Encoder
-from cycleback.models.inference.folded import CpuConv, FoldedConv, freeze_copy
+from cycleback.models.inference.cpu import CpuConv
 from cycleback.models.inference.gpu import GpuBase, GpuEmbedder
-from cycleback.models.layers import ConvNorm
+from cycleback.models.layers import ConvNorm, FoldedConv, freeze_copy
 
 Precision = Literal["float32", "bfloat16"]
 

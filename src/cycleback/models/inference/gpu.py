@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from cycleback.models.base import Base
 from cycleback.models.conv_embedder import MAX_STACKED_FRAMES, ConvEmbedder, TemporalConv, stack_kernel
 from cycleback.models.embedder import Embedder
-from cycleback.models.inference.folded import FoldedConv, freeze_copy
-from cycleback.models.layers import ConvNorm
+from cycleback.models.layers import ConvNorm, FoldedConv, freeze_copy
 from cycleback.models.ops import block_reach, conv_relu, fold_batch_norm, to_block_kernel, to_pixel_blocks
 
 BATCH_MULTIPLE = 32  # cuDNN plans every layer again for a new batch size, so sizes are rounded up to this
