@@ -17,7 +17,7 @@ from cycleback.alignment import cycle_consistency_rate
 from cycleback.errors import CheckpointError, ConfigError, DataError, TrainingError, UserError
 from cycleback.recipe import Recipe, load_recipe, recipe_toml
 from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, LossSettings, MLPSettings
-from cycleback.runs import run_split, select_part
+from cycleback.runs import choose_device, run_split, select_part
 from cycleback.synth import write_dataset
 from cycleback.training import read_log
 from cycleback.training.held_out import SELECTED_FILE
@@ -304,3 +304,10 @@ def test_a_run_to_begin_with_that_is_not_there_leaves_no_folder(
     with pytest.raises(CheckpointError, match=r"no run in .*none"):
         cycleback.train(videos, tmp_path / "run", recipe=nowhere, cache=cache)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:99"])
+def test_a_device_that_is_not_there_is_one_line(device: str) -> None:
+    with pytest.raises(UserError, match=f"cannot compute on device '{device}'; expected cpu"):
+        choose_device(device)
+    assert choose_device("cpu").type == "cpu"

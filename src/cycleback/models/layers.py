@@ -1,5 +1,7 @@
 """Layers that the bases are built of: convolution with BatchNorm, TensorFlow's "SAME" padding, max-pooling.
 
+`FoldedConv` and `freeze_copy` make frozen copies for inference, with BatchNorm folded into the convolution.
+
 Shapes: N images, I O channels in and out, k kernel size, H W input size, h w output size.
 """
 

@@ -124,9 +124,15 @@ def open_caches(
 
 def choose_device(device: torch.device | str | None = None) -> torch.device:
     """Return the named device, or by default a GPU if there is one."""
-    if device is not None:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=device)
         return torch.device(device)
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    except (RuntimeError, AssertionError) as error:  # an unknown name, or a GPU that is not there
+        raise UserError(
+            f"cannot compute on device {str(device)!r}; expected cpu, or a GPU such as cuda"
+        ) from error
 
 
 def saved_recipe(folder: Path) -> Recipe:
