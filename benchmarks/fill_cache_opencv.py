@@ -1,8 +1,8 @@
 """Fill a frame cache with OpenCV, for machines that have no PyAV.
 
 `cycleback train` reads frames from the cache, so a data set whose frames are all cached trains without PyAV.
-The entries are the same as those PyAV fills: same key, size, fit and times. Pixels differ slightly, because
-OpenCV converts colours in its own way.
+The entries are the same as those PyAV fills: same key, size, fit, times and motion. Pixels differ slightly,
+because OpenCV converts colours in its own way.
 
     python benchmarks/fill_cache_opencv.py videos/ --recipe fast data.frame_size=128
     cycleback train videos/ --recipe fast data.frame_size=128

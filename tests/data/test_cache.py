@@ -20,6 +20,7 @@ from cycleback.data import cache as cache_module
 from cycleback.data.cache import remove_abandoned
 from cycleback.errors import DamagedVideoWarning, DataError, VideoError
 from cycleback.video import FrameChunk, read_frames, write_video
+from cycleback.video.motion import MotionMeter
 
 Make = Callable[..., VideoRecord]
 
@@ -86,6 +87,41 @@ def test_a_damaged_entry_is_built_again(
         os.truncate(path, int(kept * path.stat().st_size) if isinstance(kept, float) else kept)
     np.testing.assert_array_equal(cache.load(record).frames[:, 0, 0, 0], np.arange(11))
     assert entries(cache) == [cache.folder(record).name]
+
+
+def make_moving_video(path: Path) -> VideoRecord:
+    noise = np.random.default_rng(0).integers(0, 255, (48, 150, 3), dtype=np.uint8)
+    return VideoRecord("a", write_video(path, [noise[:, f : f + 64] for f in range(70)], fps=25))
+
+
+def test_the_motion_of_a_video_is_kept_beside_its_frames(tmp_path: Path) -> None:
+    cached = FrameCache(tmp_path / "cache", size=(24, 24)).load(make_moving_video(tmp_path / "a.mp4"))
+    assert isinstance(cached.motion, np.memmap) and cached.motion.dtype == np.float16
+    expected = MotionMeter().push(np.array(cached.frames), cached.times)
+    np.testing.assert_array_equal(cached.motion[1:], expected[1:])
+    np.testing.assert_array_equal(cached.motion[0], expected[1])
+    assert expected[1:].max() > 0.01
+
+
+@pytest.mark.parametrize("kept", [None, 0, 20, 0.9])
+def test_the_motion_of_an_old_or_damaged_entry_is_measured_without_decoding(
+    tmp_path: Path, kept: float | None, forbid_decoding: Callable[[], None]
+) -> None:
+    cache = FrameCache(tmp_path / "cache", size=(24, 24))
+    record = make_moving_video(tmp_path / "a.mp4")
+    expected = np.array(cache.load(record).motion)
+    path = cache.folder(record) / "motion.npy"
+    if kept is None:
+        path.unlink()
+    else:
+        os.truncate(path, int(kept * path.stat().st_size) if isinstance(kept, float) else kept)
+    forbid_decoding()
+    np.testing.assert_array_equal(cache.load(record).motion, expected)
+    assert path.exists() and len(list(path.parent.iterdir())) == 4
+
+
+def test_a_video_of_one_frame_has_motion_zero(cache: FrameCache, make_video: Make) -> None:
+    assert not cache.load(make_video("a", 1)).motion.any()
 
 
 def test_a_failure_while_decoding_leaves_nothing(
@@ -214,6 +250,7 @@ def test_a_folder_of_images_is_cached_like_a_video(
     cached = cache.load(VideoRecord("clip", folder, kind="frames"))
     assert cached.frames[:, 0, 0, 0].tolist() == [3, 9, 27]
     np.testing.assert_allclose(cached.times, np.arange(3) / 30)
+    assert cached.motion.shape == (3, 4, 8, 8)
 
 
 @pytest.mark.parametrize("fit", ["stretch", "crop"])

@@ -3,9 +3,10 @@
 A cache is a folder that may be deleted at any time. Entries are found by the content of the video and the
 settings, so moved or renamed videos are not decoded again. Several processes may use one cache at once.
 
-An entry is a folder of frames.npy, times.npy and meta.json. It is not written through `cycleback.files`:
-several processes may write the same entry, the first complete one stays, and gigabytes that can be decoded
-again are not flushed to disk.
+An entry is a folder of frames.npy, times.npy, motion.npy and meta.json. It is not written through
+`cycleback.files`: several processes may write the same entry, the first complete one stays, and gigabytes
+that can be decoded again are not flushed to disk. Entries of earlier versions have no motion.npy; it is
+measured from their frames when it is first read. A new formula of motion needs a new file name.
 
 Letters: N frames of a video, H W pixels.
 """
@@ -23,16 +24,18 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cycleback.data.records import VideoRecord
 from cycleback.data.sources import iter_images, record_digest
 from cycleback.errors import DataError, UserError
+from cycleback.files import atomic_file
 from cycleback.progress import Counter, ignore
 from cycleback.video import FrameChunk, iter_frames
+from cycleback.video.motion import MOTION_SHAPE, MotionMeter
 from cycleback.video.scaling import Fit
 
 if TYPE_CHECKING:
@@ -46,6 +49,8 @@ except ImportError:  # Windows
 
 CACHE_VARIABLE = "CYCLEBACK_CACHE"
 FORMAT_VERSION = 1
+MOTION_FILE = "motion.npy"
+CHUNK_FRAMES = 64  # read at a time to measure motion
 MAX_ATTEMPTS = 4  # to open an entry: another process may be replacing the same damaged one
 TEMPORARY = ".filling-"
 MIN_AGE_S = 60.0  # a temporary folder younger than this may not be locked yet
@@ -63,11 +68,33 @@ class CachedFrames:
 
     frames: NDArray[np.uint8]  # (N, H, W, 3) RGB, read-only, mapped from disk: only indexed frames are read
     times: NDArray[np.float64]  # (N,) presentation time of each frame in seconds, the first at 0
+    folder: Path  # of the entry
 
     @property
     def num_frames(self) -> int:
         """N."""
         return len(self.times)
+
+    @property
+    def motion(self) -> NDArray[np.float16]:
+        """Motion (N, 4, 8, 8) to the right, down, left and up in 8 x 8 cells: see `MotionMeter`.
+
+        Read-only and mapped from disk. It is measured from the frames if the file is missing or damaged.
+        """
+        path = self.folder / MOTION_FILE
+        motion = _open_motion(path, self.num_frames)
+        if motion is None:
+            self._measure_motion(path)
+            motion = _open_motion(path, self.num_frames)
+        if motion is None:
+            raise DataError(f"the motion of a video cannot be stored in {path}. Delete that file.")
+        return motion
+
+    def _measure_motion(self, path: Path) -> None:
+        with atomic_file(path, overwrite=True) as draft, _measure_motion(draft) as push:
+            for start in range(0, self.num_frames, CHUNK_FRAMES):
+                chunk = slice(start, start + CHUNK_FRAMES)
+                push(self.frames[chunk], self.times[chunk])
 
 
 class FrameCache:
@@ -254,7 +281,16 @@ def _open_entry(folder: Path, size: tuple[int, int]) -> CachedFrames | None:
         is_whole = frames.shape == expected and frames.dtype == np.uint8 and times.shape == expected[:1]
     except (OSError, ValueError, KeyError, TypeError, EOFError):
         return None
-    return CachedFrames(frames, times) if is_whole else None
+    return CachedFrames(frames, times, folder) if is_whole else None
+
+
+def _open_motion(path: Path, num_frames: int) -> NDArray[np.float16] | None:
+    """Open the motion of an entry, or return None if it is missing or damaged."""
+    try:
+        motion: NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return motion if motion.shape == (num_frames, *MOTION_SHAPE) and motion.dtype == np.float16 else None
 
 
 def _write_entry(folder: Path, chunks: Iterable[FrameChunk], *, size: tuple[int, int], source: str) -> None:
@@ -267,8 +303,7 @@ def _write_entry(folder: Path, chunks: Iterable[FrameChunk], *, size: tuple[int,
     temporary.mkdir(parents=True)
     try:
         with _lock(temporary):
-            with (temporary / "frames.npy").open("wb") as stream:
-                times = _stream_frames(stream, chunks, size)
+            times = _stream_chunks(temporary, chunks, size)
             np.save(temporary / "times.npy", times)
             meta = {"version": FORMAT_VERSION, "num_frames": len(times), "source": source}
             (temporary / "meta.json").write_text(json.dumps(meta), "utf-8")
@@ -277,30 +312,60 @@ def _write_entry(folder: Path, chunks: Iterable[FrameChunk], *, size: tuple[int,
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _stream_frames(
-    stream: IO[bytes], chunks: Iterable[FrameChunk], size: tuple[int, int]
-) -> NDArray[np.float64]:
-    """Append the frames of all chunks as one .npy array and return their times (N,).
-
-    The header is first written for zero frames and rewritten at the end: numpy leaves room in it for the
-    first axis to grow.
-    """
-    _write_header(stream, 0, size)
-    start = stream.tell()
+def _stream_chunks(folder: Path, chunks: Iterable[FrameChunk], size: tuple[int, int]) -> NDArray[np.float64]:
+    """Write the frames of all chunks and their motion, and return their times (N,)."""
     times: list[NDArray[np.float64]] = [np.empty(0)]
-    for chunk in chunks:
-        stream.write(np.ascontiguousarray(chunk.frames).data)
-        times.append(chunk.times)
-    joined = np.concatenate(times)
-    stream.seek(0)
-    _write_header(stream, len(joined), size)
-    if stream.tell() != start:
-        raise RuntimeError(f"the header of frames.npy grew from {start} to {stream.tell()} bytes")
-    return joined
+    with (
+        _grow_array(folder / "frames.npy", np.uint8, (*size, 3)) as append,
+        _measure_motion(folder / MOTION_FILE) as push,
+    ):
+        for chunk in chunks:
+            append(chunk.frames)
+            push(chunk.frames, chunk.times)
+            times.append(chunk.times)
+    return np.concatenate(times)
 
 
-def _write_header(stream: IO[bytes], num_frames: int, size: tuple[int, int]) -> None:
-    header = {"descr": "|u1", "fortran_order": False, "shape": (num_frames, *size, 3)}
+@contextmanager
+def _measure_motion(path: Path) -> Iterator[Callable[[NDArray[np.uint8], NDArray[np.float64]], None]]:
+    """Create the motion file of a video and yield a function that takes its next frames and their times."""
+    meter = MotionMeter()
+    with _grow_array(path, np.float16, MOTION_SHAPE) as append:
+        yield lambda frames, times: append(meter.push(frames, times))
+    motion = np.load(path, mmap_mode="r+")
+    if len(motion) > 1:
+        motion[0] = motion[1]  # no frame is shown before the first
+
+
+@contextmanager
+def _grow_array(
+    path: Path, dtype: DTypeLike, shape: tuple[int, ...]
+) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """Create an .npy file (N, *shape) and yield a function that appends rows (n, *shape) to it.
+
+    The header is first written for zero rows and rewritten at the end: numpy leaves room in it for the first
+    axis to grow.
+    """
+    length = 0
+
+    def append(rows: NDArray[Any]) -> None:
+        nonlocal length
+        stream.write(np.ascontiguousarray(rows).data)
+        length += len(rows)
+
+    with path.open("wb") as stream:
+        _write_header(stream, dtype, (0, *shape))
+        start = stream.tell()
+        yield append
+        stream.seek(0)
+        _write_header(stream, dtype, (length, *shape))
+        if stream.tell() != start:
+            raise RuntimeError(f"the header of {path.name} grew from {start} to {stream.tell()} bytes")
+
+
+def _write_header(stream: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
+    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)
 
 
