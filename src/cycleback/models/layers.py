@@ -73,7 +73,8 @@ class ConvNorm(nn.Module):
 
     With running statistics BatchNorm is a factor and a shift per channel. They are then folded into the
     convolution, which saves memory traffic in the forward and the backward pass.
-    `padding` is the number of zeros on every side, or None for `same_padding`.
+    `padding` is the number of zeros on every side, or None for `same_padding`. `has_norm` is False for
+    published weights with BatchNorm already folded in: the convolution then has a bias instead.
     """
 
     def __init__(
@@ -88,13 +89,16 @@ class ConvNorm(nn.Module):
         eps: float = 1e-5,
         momentum: float = 0.1,
         activation: nn.Module | None = None,
+        has_norm: bool = True,
     ) -> None:
         super().__init__()
         self.padding = padding
         kind, zeros = (SameConv2d, 0) if padding is None else (nn.Conv2d, padding)
-        sizes = (in_channels, out_channels, kernel)
-        self.conv: nn.Conv2d = kind(*sizes, stride=stride, padding=zeros, groups=groups, bias=False)
-        self.norm = nn.BatchNorm2d(out_channels, eps=eps, momentum=momentum)
+        sizes, bias = (in_channels, out_channels, kernel), not has_norm
+        self.conv: nn.Conv2d = kind(*sizes, stride=stride, padding=zeros, groups=groups, bias=bias)
+        self.norm: nn.Module = nn.Identity()
+        if has_norm:
+            self.norm = nn.BatchNorm2d(out_channels, eps=eps, momentum=momentum)
         self.activation = nn.Identity() if activation is None else activation
         nn.init.kaiming_normal_(self.conv.weight, mode="fan_out", nonlinearity="relu")
 
@@ -118,7 +122,7 @@ class ConvNorm(nn.Module):
 
     def fold(self) -> tuple[Tensor, Tensor]:
         """The weight (O, I / groups, k, k) and bias (O,) of convolution and BatchNorm together."""
-        return fold_batch_norm(self.conv.weight, None, self.norm)
+        return fold_batch_norm(self.conv.weight, self.conv.bias, self.norm)
 
     @property
     def can_use_pixel_blocks(self) -> bool:
@@ -146,6 +150,35 @@ class ConvNorm(nn.Module):
             groups=conv.groups,
             other=None if other is None else other.to(dtype),
         )
+
+
+class InvertedBottleneck(nn.Module):
+    """Expand, filter each channel separately, project; add the input where the shapes agree.
+
+    `conv` builds the layers: it takes channels in and out, the kernel size, `relu`, `stride` and `groups`.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        conv: Callable[..., ConvNorm],
+        kernel: int,
+        stride: int,
+        expansion: int,
+    ) -> None:
+        super().__init__()
+        hidden = inputs * expansion
+        self.expand = conv(inputs, hidden, 1) if expansion > 1 else nn.Identity()
+        self.depthwise = conv(hidden, hidden, kernel, stride=stride, groups=hidden)
+        self.project = conv(hidden, outputs, 1, relu=False)
+        self.has_skip = stride == 1 and inputs == outputs
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (N, I, h, w) to (N, O, h / stride, w / stride)."""
+        output: Tensor = self.project(self.depthwise(self.expand(input)))
+        return output + input if self.has_skip else output
 
 
 class FoldedConv(nn.Module):
