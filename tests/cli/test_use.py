@@ -38,6 +38,20 @@ def test_embed_takes_only_the_held_out_part(
     assert json.loads(result.out)["videos"] == len(run_split(run_folder)["held_out"])
 
 
+def test_embed_writes_poses_beside_the_embeddings(
+    command, rendered: Path, run_folder: Path, tmp_path: Path
+) -> None:
+    words = ("embed", rendered, "--run", run_folder, "--part", "held_out", "-o", tmp_path / "set")
+    assert command(*words, "--poses", tmp_path / "poses").code == 0
+    embedded = EmbeddingSet.load(tmp_path / "set")
+    for name in embedded.names:
+        with np.load(tmp_path / "poses" / f"{name}.npz") as file:
+            assert file["key_points"].shape == (len(embedded[name]), 17, 2)
+            assert np.allclose(file["times"], embedded.times(name))
+    again = command(*words, "--poses", tmp_path / "poses", "-o", tmp_path / "other")
+    assert again.code == 2 and f"{embedded.names[0]}.npz exists. Add --overwrite" in again.err
+
+
 def test_evaluate_prints_a_table_with_the_time_only_row(command, embedded: Path) -> None:
     result = command("evaluate", embedded)
     assert result.code == 0

@@ -223,3 +223,11 @@ def test_random_choices_equal_reading_everything(clip):
     for seed in range(5):
         indices = np.random.default_rng(seed).integers(0, 150, size=12)
         np.testing.assert_array_equal(read_frames(path, indices, size=(20, 30)), everything[indices])
+
+
+def test_chosen_frames_are_yielded_with_their_times(clip, numbers_of):
+    path, wanted = clip("a.mp4", count=40), [0, 7, 8, 21, 39]
+    chunks = list(iter_frames(path, numbers=wanted, chunk_frames=3))
+    assert [(chunk.start, len(chunk.frames)) for chunk in chunks] == [(0, 3), (3, 2)]
+    assert [number for chunk in chunks for number in numbers_of(chunk.frames)] == wanted
+    assert np.array_equal(np.concatenate([chunk.times for chunk in chunks]), frame_times(path)[wanted])

@@ -121,3 +121,17 @@ def test_size_that_changes_midway_is_scaled_to_the_first(tmp_path, ffmpeg):
     frames = np.concatenate([chunk.frames for chunk in iter_frames(path)])
     assert frames.shape == (10, 64, 64, 3)
     assert (frames[..., 0] > 200).all()
+
+
+def test_large_frames_are_shrunk_at_their_displayed_proportions(tmp_path, ffmpeg, clip):
+    path, turned = tmp_path / "wide_pixels.mp4", tmp_path / "turned.mp4"
+    ffmpeg("-i", clip("a.mp4"), "-vf", "setsar=2", "-c:v", "libx264", path)  # 64 x 64 stored
+    ffmpeg("-display_rotation", "90", "-i", path, "-c", "copy", turned)
+    sizes = {
+        (path, 32): (16, 32),
+        (path, 500): (64, 128),
+        (turned, 32): (32, 16),
+        (clip("a.mp4"), 50): (50, 50),
+    }
+    for (file, max_side), size in sizes.items():
+        assert next(iter_frames(file, max_side=max_side)).frames.shape[1:3] == size

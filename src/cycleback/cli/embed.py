@@ -1,7 +1,7 @@
 """`cycleback embed`: embed every frame of every video."""
 
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
@@ -9,6 +9,11 @@ from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.inputs import PRETRAINED
 from cycleback.cli.options import Device, Json, Overwrite, Run
 from cycleback.cli.output import print_result
+
+if TYPE_CHECKING:
+    from cycleback.data import Dataset
+    from cycleback.models import Encoder
+    from cycleback.progress import Counter
 
 
 def embed(
@@ -23,25 +28,34 @@ def embed(
         str | None,
         typer.Option(help="Use float32 or bfloat16 (default: bfloat16 on a GPU, else float32)."),
     ] = None,
+    poses: Annotated[
+        Path | None,
+        typer.Option(help="Also write the body key points of a person in each video to this folder."),
+    ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Embed videos with a trained run, or with the pretrained base that comes with the package.
 
     Example: cycleback embed golf/ --run runs/golf -o golf.emb
+
+    Example: cycleback embed golf/ -o golf.emb --poses golf.poses
     """
     from cycleback.errors import ConfigError
     from cycleback.files import check_output
     from cycleback.models import Precision
-    from cycleback.runs import embed_videos, select_part
+    from cycleback.runs import embed_videos, load_encoder, select_part
 
     check_output(output, overwrite=overwrite)
     if precision not in (None, *get_args(Precision)):
         raise ConfigError(f"--precision must be {' or '.join(get_args(Precision))}, got {precision!r}")
-    videos = select_part(directory, run, part)
+    videos, encoder = select_part(directory, run, part), load_encoder(run)
     with progress_bars() as bars:
+        if poses is not None:
+            show = counter(bars, "finding people")
+            _write_poses(encoder, videos, poses, device=device, overwrite=overwrite, progress=show)
         embeddings = embed_videos(
-            run,
+            encoder,
             videos,
             device=device,
             precision=cast(Precision | None, precision),
@@ -55,3 +69,22 @@ def embed(
         f"cycleback evaluate {output}",
         as_json=as_json,
     )
+
+
+def _write_poses(
+    encoder: "Encoder",
+    videos: "Dataset | Path",
+    folder: Path,
+    *,
+    device: str | None,
+    overwrite: bool,
+    progress: "Counter",
+) -> None:
+    """Write the poses of all videos; the frames decoded for them are used again by the encoder."""
+    from cycleback.data import FrameCache
+    from cycleback.data.folder import select_records
+    from cycleback.embeddings.poses import PoseCache, write_poses
+    from cycleback.runs import choose_device
+
+    cache = PoseCache(FrameCache(size=encoder.frame_size, fit=encoder.fit), choose_device(device))
+    write_poses(cache, select_records(videos)[0], folder, overwrite=overwrite, progress=progress)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from cycleback.data.records import IMAGE_SUFFIXES, VideoRecord, natural_key
 from cycleback.errors import DataError
-from cycleback.video import FrameChunk
+from cycleback.video import FrameChunk, iter_frames, probe
+from cycleback.video.scaling import shrink_size
 
 FPS_FILE = "fps.txt"
 DEFAULT_FPS = 30.0
@@ -76,6 +77,32 @@ def iter_images(
             size = size or images[0].shape[:2]
         times = np.arange(start, start + len(images)) / fps
         yield FrameChunk(frames=np.stack(images), times=times, start=start)
+
+
+def iter_chosen_frames(
+    record: VideoRecord, numbers: NDArray[np.int64], *, max_side: int, chunk_frames: int = CHUNK_FRAMES
+) -> Iterator[FrameChunk]:
+    """Yield the frames of a video or image folder with these ascending `numbers`, at their proportions.
+
+    Frames larger than `max_side` are shrunk.
+    """
+    if record.kind == "video":
+        yield from iter_frames(record.path, max_side=max_side, numbers=numbers, chunk_frames=chunk_frames)
+        return
+    paths, fps = image_paths(record.path), folder_fps(record.path)
+    height, width, _ = read_image(paths[0]).shape
+    size = shrink_size((height, width), max_side)
+    for start in range(0, len(numbers), chunk_frames):
+        chosen = numbers[start : start + chunk_frames]
+        frames = np.stack([read_image(paths[number], size=size) for number in chosen.tolist()])
+        yield FrameChunk(frames=frames, times=chosen / fps, start=start)
+
+
+def display_height(record: VideoRecord) -> int:
+    """Return the height of a video or image folder in pixels, as displayed."""
+    if record.kind == "video":
+        return probe(record.path).height
+    return len(read_image(image_paths(record.path)[0]))
 
 
 def read_image(path: Path, *, size: tuple[int, int] | None = None, fit: str = "stretch") -> NDArray[np.uint8]:

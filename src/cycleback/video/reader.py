@@ -4,8 +4,9 @@ Letters: T requested frames, N frames of a whole video, H W pixels.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,11 @@ class VideoInfo:
 
 @dataclass(frozen=True)
 class FrameChunk:
-    """Consecutive frames of a video."""
+    """Consecutive frames of a video, or of the frames chosen from it."""
 
     frames: NDArray[np.uint8]  # (n, H, W, 3) RGB
     times: NDArray[np.float64]  # (n,) seconds since the first frame of the video
-    start: int  # number of the first of these frames in the video
+    start: int  # how many frames were yielded before these
 
 
 def probe(path: str | os.PathLike[str]) -> VideoInfo:
@@ -91,6 +92,8 @@ def iter_frames(
     size: Size | None = None,
     chunk_frames: int = 64,
     fit: Fit = "stretch",
+    max_side: int | None = None,
+    numbers: Indices | None = None,
 ) -> Iterator[FrameChunk]:
     """Yield all frames of a video in display order, `chunk_frames` at a time.
 
@@ -102,22 +105,30 @@ def iter_frames(
         size: (height, width) of the frames; None keeps the video's own.
         chunk_frames: Frames per chunk; the last may have fewer.
         fit: "stretch" to `size`, or "crop": scale until `size` is covered, then crop the middle.
+        max_side: without `size`, shrink larger frames to this at their displayed proportions.
+        numbers: yield only the frames with these numbers. The others are decoded but not converted.
     """
     check_size(size, fit)
     if chunk_frames < 1:
         raise ValueError(f"chunk_frames must be at least 1, got {chunk_frames!r}")
     file = check_file(path)
     load_av("reading video")
-    return _iter_chunks(file, size=size, chunk_frames=chunk_frames, fit=fit)
+    wanted = None if numbers is None else frozenset(np.asarray(numbers).tolist())
+    scaling = partial(FrameScaler, size, fit, max_side=max_side)
+    return _iter_chunks(file, scaling=scaling, chunk_frames=chunk_frames, wanted=wanted)
 
 
-def _iter_chunks(file: Path, *, size: Size | None, chunk_frames: int, fit: Fit) -> Iterator[FrameChunk]:
+def _iter_chunks(
+    file: Path, *, scaling: Callable[..., FrameScaler], chunk_frames: int, wanted: frozenset[int] | None
+) -> Iterator[FrameChunk]:
     scaler: FrameScaler | None = None
     frames: NDArray[np.uint8] | None = None
     times: list[float] = []
     start = 0
-    for source, frame, seconds in decode_in_order(file):
-        scaler = scaler or FrameScaler(size, fit, aspect=source.pixel_aspect)
+    for number, (source, frame, seconds) in enumerate(decode_in_order(file)):
+        if wanted is not None and number not in wanted:
+            continue
+        scaler = scaler or scaling(aspect=source.pixel_aspect)
         if frames is None:
             frames = scaler.buffer(chunk_frames, frame)
         scaler.write(frame, frames[len(times)])

@@ -55,6 +55,16 @@ def cover_size(shape: Size, size: Size, *, aspect: float = 1.0) -> Size:
     return max(size[0], round(height * scale)), max(size[1], round(width * scale))
 
 
+def shrink_size(shape: Size, max_side: int, *, aspect: float = 1.0) -> Size:
+    """Return (height, width) with the displayed proportions of `shape`, both at most `max_side`.
+
+    `aspect` is the width of a stored pixel over its height. The height never grows.
+    """
+    height, width = shape[0], shape[1] * aspect
+    scale = min(1.0, max_side / max(height, width))
+    return max(1, round(height * scale)), max(1, round(width * scale))
+
+
 def crop_centre(image: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
     """Return the middle of `image` (H, W, ...) as a view of `size`."""
     top = (image.shape[0] - size[0]) // 2
@@ -65,14 +75,18 @@ def crop_centre(image: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
 class FrameScaler:
     """Converts decoded frames to uint8 (H, W, 3); all frames of one file share one scaler.
 
-    Without a size, that of the first frame is kept. "stretch" ignores proportions; "crop" keeps them and
-    crops the longer side. `aspect` is the width of a stored pixel over its height, for "crop".
+    Without a size, that of the first frame is kept, or shrunk to `max_side` at its proportions. "stretch"
+    ignores proportions; "crop" keeps them and crops the longer side. `aspect` is the width of a stored pixel
+    over its height, for "crop" and `max_side`.
     """
 
-    def __init__(self, size: Size | None, fit: Fit, *, aspect: float = 1.0) -> None:
+    def __init__(
+        self, size: Size | None, fit: Fit, *, aspect: float = 1.0, max_side: int | None = None
+    ) -> None:
         self.size = check_size(size, fit)
         self.fit = fit
         self.aspect = aspect
+        self.max_side = max_side
         av = load_av("reading video")
         self._reformatter = av.video.reformatter.VideoReformatter()
         # RGB output has no colour space, but without this option old PyAV ignores that of the frame
@@ -82,6 +96,8 @@ class FrameScaler:
         """Allocate an array (count, H, W, 3) for frames like `first`."""
         if self.size is None:
             self.size = display_size(first)
+            if self.max_side is not None:
+                self.size = shrink_size(self.size, self.max_side, aspect=self._displayed_aspect(first))
         return np.empty((count, *self.size, 3), dtype=np.uint8)
 
     def write(self, frame: Any, out: NDArray[np.uint8]) -> None:
@@ -90,8 +106,7 @@ class FrameScaler:
         turns = count_quarter_turns(frame)
         target = size
         if self.fit == "crop":
-            aspect = self.aspect if turns % 2 == 0 else 1 / self.aspect
-            target = cover_size(display_size(frame), size, aspect=aspect)
+            target = cover_size(display_size(frame), size, aspect=self._displayed_aspect(frame))
         height, width = target if turns % 2 == 0 else target[::-1]
         planar = self._reformatter.reformat(
             frame,
@@ -105,6 +120,10 @@ class FrameScaler:
         for channel, plane in enumerate((red, green, blue)):
             stored = np.frombuffer(plane, dtype=np.uint8).reshape(height, plane.line_size)[:, :width]
             out[..., channel] = crop_centre(np.rot90(stored, k=turns), size)
+
+    def _displayed_aspect(self, frame: Any) -> float:
+        """The width of a pixel over its height when the frame is upright."""
+        return self.aspect if count_quarter_turns(frame) % 2 == 0 else 1 / self.aspect
 
 
 def count_quarter_turns(frame: Any) -> int:
