@@ -134,10 +134,10 @@ def hour_long_child(frames: int, size: int = 32) -> dict[str, Any]:
     a = np.cumsum(rng.normal(size=(frames, size)), axis=0).astype(np.float32)
     pace = np.sort(rng.integers(0, frames, frames))
     b = a[pace] + rng.normal(size=a.shape).astype(np.float32)
-    align(a[:50], b[:50])
+    align(a[:50], b[:50], method="dtw")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    alignment = align(a, b)
+    alignment = align(a, b, method="dtw")
     error = np.abs(pace[alignment.indices] - np.arange(frames))
     return {
         "peak_mib_hour_long": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, 1),

@@ -63,7 +63,7 @@ def transfer_reader(embeddings: EmbeddingSet, labelled: list[str]) -> Reader:
     labels = {name: embeddings.events(name) for name in labelled}
 
     def read(name: str) -> list[int]:
-        found = transfer_labels(embeddings.subset([*labelled, name]), labels).videos[name]
+        found = transfer_labels(embeddings.subset([*labelled, name]), labels, method="dtw").videos[name]
         frames = {event.name: event.at.frame or 0 for event in found.events}
         return [frames[event] for event in embeddings.event_names]
 

@@ -95,7 +95,7 @@ def _clocks(videos: EmbeddingSet, events: Mapping[str, Array]) -> dict[str, Cloc
 
     def seen(source: str, target: str) -> TimeMap:
         clocks = {"source_times": videos.times(source), "target_times": videos.times(target)}
-        return match_times(Pair(source=videos[source], target=videos[target], **clocks))[0]
+        return match_times(Pair(source=videos[source], target=videos[target], **clocks), method="dtw")[0]
 
     def points(name: str, known: Mapping[str, Array]) -> Array:
         return np.concatenate([[0.0], known.get(name, np.zeros(0)), videos.times(name)[-1:]])

@@ -19,9 +19,9 @@ def test_nearest_takes_the_nearest_frame(videos):
     assert alignment.path is None and alignment.method == "nearest"
 
 
-def test_dtw_is_the_default_and_keeps_its_path(videos):
+def test_dtw_keeps_its_path(videos):
     a, b = videos[:2]
-    alignment = align(a, b)
+    alignment = align(a, b, method="dtw")
     distances = cdist(a, b, "sqeuclidean")
     np.testing.assert_array_equal(alignment.path, dtw_path(distances))
     np.testing.assert_array_equal(alignment.indices, match_frames(alignment.path))
@@ -46,7 +46,7 @@ def test_centering_takes_out_what_all_frames_of_a_video_share(rng):
         assert align(walk, elsewhere, method=method).confidence.mean() < 0.5
 
 
-METHODS = ["nearest", "dtw", "subsequence", "open_end", "overlap"]
+METHODS = ["auto", "nearest", "dtw", "subsequence", "open_end", "overlap"]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -76,9 +76,9 @@ def test_inputs_that_cannot_be_aligned_are_refused(videos):
 
 def test_options_of_other_methods_are_refused(videos):
     a, b = videos[:2]
-    with pytest.raises(ValueError, match=r"a band is for method 'dtw' only, got band 0.2 with 'overlap'"):
+    with pytest.raises(ValueError, match=r"for methods 'auto' and 'dtw' only, got band 0.2 with 'overlap'"):
         align(a, b, method="overlap", band=0.2)
-    with pytest.raises(ValueError, match=r"skip_cost is for .*'overlap' only, got 1.0 with 'dtw'"):
+    with pytest.raises(ValueError, match=r"skip_cost is for .*'overlap' only, got 1.0 with 'auto'"):
         align(a, b, skip_cost=1.0)
     with pytest.raises(ValueError, match=r"finite number, 0 or more, got -1.0"):
         align(a, b, method="overlap", skip_cost=-1.0)
@@ -100,6 +100,66 @@ def test_long_videos_give_the_same_answer_without_the_whole_matrix(rng, monkeypa
     np.testing.assert_array_equal(long.matched, whole.matched)
     np.testing.assert_allclose(long.confidence, whole.confidence, atol=1e-6)
     np.testing.assert_allclose(long.distances, whole.distances, atol=1e-6)
+
+
+def ride(times):
+    """A smooth curve (N, 3) at `times` in [0, 1]: its coordinates never all stand still."""
+    return np.stack([np.sin(3 * times), np.cos(3 * times), 4 * times], axis=1)
+
+
+@pytest.mark.parametrize("method", ["auto", "dtw", "nearest"])
+@pytest.mark.parametrize("phase", [0.1, 0.3, 0.45])
+def test_positions_between_frames_are_nearer_the_truth(method, phase):
+    a, b = ride((np.arange(1, 39) + phase) / 40), ride(np.arange(41) / 40)
+    truth = np.arange(1, 39) + phase
+    alignment = align(a, b, method=method)
+    inside = (alignment.indices > 0) & (alignment.indices < 40) & alignment.matched
+    errors = np.abs(alignment.positions - truth)[inside]
+    assert errors.mean() < 0.2 * np.abs(alignment.indices - truth)[inside].mean()
+    assert np.abs(alignment.positions - alignment.indices).max() <= 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_positions_stay_within_half_a_frame_and_keep_the_order(videos, method):
+    for a in videos:
+        for b in videos:
+            found = align(a, b, method=method)
+            assert found.positions.dtype == np.float64
+            assert np.abs(found.positions - found.indices)[found.matched].max() <= 0.5
+            assert found.positions.min() >= 0 and found.positions.max() <= len(b) - 1
+            if method != "nearest":
+                assert (np.diff(found.positions) >= 0).all()
+                assert set(found.positions[~found.matched]) <= set(found.positions[found.matched])
+
+
+def test_positions_are_the_matches_where_no_parabola_has_a_vertex(videos):
+    alike = np.ones((6, 3))
+    assert (align(alike, alike[:5], method="dtw").positions % 1 == 0).all()
+    assert (
+        align(videos[0], videos[1][:2]).positions.tolist() == align(videos[0], videos[1][:2]).indices.tolist()
+    )
+
+
+def test_a_time_prior_adds_the_squared_difference_of_shares(videos):
+    a, b = videos[:2]
+    distances = cdist(a, b, "sqeuclidean")
+    apart = np.subtract.outer(np.linspace(0, 1, len(a)), np.linspace(0, 1, len(b))) ** 2
+    for weight in (0.5, 3.0):
+        timed = distances + weight * distances.mean() * apart
+        nearest = align(a, b, method="nearest", time_prior=weight)
+        np.testing.assert_array_equal(nearest.indices, timed.argmin(axis=1))
+        np.testing.assert_allclose(nearest.distances, distances[np.arange(9), nearest.indices])
+        np.testing.assert_array_equal(align(a, b, method="dtw", time_prior=weight).path, dtw_path(timed))
+    straight = align(a, b, method="nearest", time_prior=1e6).indices
+    np.testing.assert_array_equal(straight, apart.argmin(axis=1))
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_a_time_prior_is_a_weight(videos, weight):
+    with pytest.raises(ValueError, match=f"time_prior must be a finite number, 0 or more, got {weight}"):
+        align(videos[0], videos[1], time_prior=weight)
+    with pytest.raises(ValueError, match=r"time_prior is for .* only, got 1.0 with 'overlap'"):
+        align(videos[0], videos[1], method="overlap", time_prior=1.0)
 
 
 @pytest.fixture

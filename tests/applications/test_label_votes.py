@@ -19,6 +19,16 @@ def test_a_video_votes_for_itself_with_full_confidence() -> None:
     assert all(sure == pytest.approx(1) for _, sure in found.values())
 
 
+def test_a_source_has_no_say_on_what_the_new_video_does_not_show() -> None:
+    film = np.random.default_rng(1).normal(size=(40, 8))
+    new = film[10:]
+    whole = vote(new, [(film, {event("early"): 2, event("late"): 30})])
+    assert whole[event("late")][0] == 20
+    assert whole[event("early")] == (0, 0.0)
+    both = vote(new, [(film, {event("early"): 2}), (new, {event("early"): 5})])
+    assert both[event("early")][0] == 5
+
+
 def test_a_collapsed_embedding_is_not_trusted() -> None:
     found = vote(np.zeros((20, 3)), [(np.zeros((30, 3)), {event("x"): 7})])
     assert found[event("x")][1] == 0

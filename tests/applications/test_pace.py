@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from cycleback.applications.pace import (
     keep_own_pace,
     locate_videos,
     match_reference,
+    match_seconds,
     smooth_pace,
     smooth_times,
 )
@@ -90,6 +92,27 @@ def test_a_reference_of_variable_rate_plays_at_its_own_times() -> None:
     pace = smooth_pace(found, ["a", "b"], reference="a", fps=10)
     assert np.rint(pace.positions[0]).tolist() == [0, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]
     assert pace.sources[0] == pytest.approx(pace.seconds)
+
+
+def test_a_lead_in_is_cut_or_waited_for() -> None:
+    rng = np.random.default_rng(0)
+    film, lead = (np.cumsum(rng.normal(size=(frames, 16)), axis=0) * 0.2 for frames in (60, 20))
+    arrays = {"short": film, "long": np.concatenate([lead + 3, film])}
+    found = EmbeddingSet.from_arrays(arrays, fps=10)
+    cut = smooth_pace(found, ["short", "long"], reference="short", smoothing_s=0)
+    assert cut.sources[1] == pytest.approx(2 + cut.seconds, abs=0.15)
+    assert cut.cuts[1] == pytest.approx((2.0, 0.0), abs=0.15) and cut.cuts[0] == (0, 0)
+    held = smooth_pace(found, ["long", "short"], reference="long", smoothing_s=0)
+    assert held.sources[1] == pytest.approx(np.maximum(held.seconds - 2, 0), abs=0.15)
+    assert max(held.cuts[1]) == pytest.approx(0, abs=0.15)
+
+
+def test_frames_left_out_of_both_play_at_full_pace() -> None:
+    matched = np.array([False, False, True, True, True, False])
+    positions = np.array([3.0, 3.0, 3.0, 4.5, 5.0, 5.0])
+    found = SimpleNamespace(matched=matched, positions=positions)
+    seconds = match_seconds(found, np.arange(6) / 10, np.arange(6) / 20)
+    assert seconds == pytest.approx([0.0, 0.05, 0.15, 0.225, 0.25, 0.25])
 
 
 def test_one_frame_is_a_pace(ramps: list[Path]) -> None:

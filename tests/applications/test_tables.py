@@ -15,14 +15,21 @@ from cycleback.tables import write_table
 
 @pytest.fixture
 def rows(embeddings: EmbeddingSet) -> list[dict[str, object]]:
-    alignment = align(embeddings["slow"], embeddings["fast"])
+    alignment = align(embeddings["slow"], embeddings["fast"], method="dtw")
     return tabulate_alignment(alignment, times_a=np.arange(20) / 10, times_b=np.arange(40) / 20)
+
+
+def test_seconds_lie_between_frames_of_uneven_length() -> None:
+    alignment = align(np.array([[0.4], [1.5], [2.7]]), np.arange(4.0)[:, None], method="nearest")
+    rows = tabulate_alignment(alignment, times_a=np.arange(3.0), times_b=np.array([0.0, 1.0, 5.0, 6.0]))
+    assert [row["frame_b"] for row in rows] == [0, 1, 3]
+    assert [row["seconds_b"] for row in rows] == [0.0, 3.0, 6.0]  # the ends of B have no neighbour beyond
 
 
 def test_a_row_says_where_and_when(rows: list[dict[str, object]]) -> None:
     assert [row["frame_a"] for row in rows] == list(range(20))
     assert all(row["seconds_a"] == pytest.approx(row["frame_a"] / 10) for row in rows)
-    assert all(row["seconds_b"] == pytest.approx(row["frame_b"] / 20) for row in rows)
+    assert all(row["seconds_b"] == pytest.approx(row["frame_b"] / 20, abs=0.5 / 20 + 1e-6) for row in rows)
 
 
 def test_a_row_says_whether_its_match_is_sure(rows: list[dict[str, object]]) -> None:

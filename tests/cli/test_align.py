@@ -50,6 +50,29 @@ def test_frames_outside_the_overlap_are_not_matched(command, videos: Path) -> No
     assert not any(row["sure"] for row in frames[:10])
 
 
+def test_a_lead_in_is_not_matched_by_default(command, videos: Path) -> None:
+    result = json.loads(command("align", "a", "clip", "--embeddings", videos, "--json").out)
+    matched = [row["frame_a"] for row in result["frames"] if row["matched"]]
+    assert result["method"] == "auto" and matched == list(range(10, 30))
+
+
+def test_a_time_prior_pulls_matches_to_the_same_share(command, videos: Path) -> None:
+    words = (
+        "align",
+        "a",
+        "clip",
+        "--embeddings",
+        videos,
+        "--method",
+        "nearest",
+        "--time-prior",
+        "1e6",
+        "--json",
+    )
+    frames = json.loads(command(*words).out)["frames"]
+    assert [row["frame_b"] for row in frames] == np.rint(np.arange(40) * 19 / 39).tolist()
+
+
 def test_an_open_end_starts_both_together(command, videos: Path) -> None:
     words = ("align", "a", "b", "--embeddings", videos, "--method", "open-end", "--json")
     assert json.loads(command(*words).out)["frames"][0]["frame_b"] in (0, 1)
@@ -108,11 +131,14 @@ def test_the_next_command_is_printed_for_files(command, rendered: Path, tmp_path
         (["a", "nobody"], "nobody"),
         (
             ["a", "b", "--method", "magic"],
-            "unknown alignment method 'magic'; expected dtw, nearest, subsequence",
+            "unknown alignment method 'magic'; expected auto, dtw, nearest, subsequence",
         ),
         (["a", "b", "--method", "nearest", "--band", "0.1"], "got band 0.1 with 'nearest'"),
         (["a", "b", "--band", "0.001"], "band 0.001 leaves no path through 40 x 80 frames"),
         (["a", "b", "--band", "2"], "at most 1, got 2.0"),
+        (["a", "b", "--time-prior=-1"], "time_prior must be a finite number, 0 or more, got -1.0"),
+        (["a", "b", "--time-prior", "nan"], "time_prior must be a finite number, 0 or more, got nan"),
+        (["a", "b", "c", "--time-prior", "1"], "3 videos share a clock, which takes no --method"),
         (["a", "b", "c", "--method", "overlap"], "3 videos share a clock, which takes no --method"),
         (["a", "b", "-o", "table.txt"], "table.txt: expected a name ending in .csv or .json"),
     ],

@@ -42,6 +42,18 @@ def test_every_layout_is_written(command, saved: Path, tmp_path: Path, layout: s
     assert (probe(out).num_frames, probe(out).fps, probe(out).has_audio) == (12, pytest.approx(12), True)
 
 
+def test_what_is_cut_is_told(command, videos: list[Path], tmp_path: Path) -> None:
+    film = np.random.default_rng(0).normal(size=(12, 8))
+    arrays = {"loud": film[4:], "mute": film}
+    times = {"loud": np.arange(8) / 12, "mute": np.arange(12) / 12}
+    found = EmbeddingSet.from_arrays(arrays, paths={path.stem: path for path in videos}, times=times)
+    words = ("--embeddings", found.save(tmp_path / "set"), "-o", tmp_path / "x.mp4", "--smoothing", "0")
+    told = json.loads(command("sync", *words, "--json").out)
+    assert told["cuts"] == [{"video": str(videos[1]), "before_s": 0.33, "after_s": 0.0}]
+    result = command("sync", *words, "--overwrite")
+    assert "mute.mp4 without its first 0.33 s and last 0 s" in result.out
+
+
 def test_the_frame_rate_can_be_another(command, saved: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.mp4"
     assert command("sync", "--embeddings", saved, "--fps", 24, "--blend", "-o", out).code == 0
@@ -135,7 +147,7 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
         ),
         (
             ["{loud}", "{mute}", "--method", "magic"],
-            "unknown alignment method 'magic'; expected dtw or nearest",
+            "unknown alignment method 'magic'; expected auto, dtw or nearest",
         ),
         (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames per second"),
         (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 exists. Add --overwrite"),

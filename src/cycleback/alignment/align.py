@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment.bounds import FREE, Ends, default_skip_cost, price_ends, slanted_band
-from cycleback.alignment.confidence import estimate_confidence, sample_confidence
+from cycleback.alignment.confidence import estimate_confidence, pool_adjacent_violators, sample_confidence
 from cycleback.alignment.distances import (
     Floats,
     Indices,
@@ -32,9 +32,10 @@ from cycleback.alignment.distances import (
     thin,
 )
 from cycleback.alignment.dtw import Warp, match_frames, warp_cost
+from cycleback.alignment.ends import drop_standstills, find_common_part
 from cycleback.alignment.warp import warp_long, warp_to_many
 
-AlignmentMethod = Literal["nearest", "dtw", "subsequence", "open_end", "overlap"]
+AlignmentMethod = Literal["auto", "nearest", "dtw", "subsequence", "open_end", "overlap"]
 MAX_CELLS = 25_000_000  # of one matrix: two videos of 5,000 frames, 200 MB of distances
 MEDOID_FRAMES = 512  # compared per video to find the medoid
 MIN_CONFIDENCE = 0.5  # below it a match is more likely wrong than right
@@ -50,8 +51,11 @@ class Alignment:
     confidence: Floats  # (T,) in [0, 1], see `cycleback.alignment.confidence`; 0 for frames left out
     distances: Floats  # (T,), squared L2 distance between each frame and its match
     method: AlignmentMethod  # how the matches were found
-    # (T,), False for frames left out: with free ends, those before and after the path
+    # (T,), False for frames left out: with "auto" and free ends, those before and after the path
     matched: NDArray[np.bool_]
+    # (T,), the same matches with fractions between frames: at most half a frame from `indices`, where a
+    # parabola through the distances to the match and to its two neighbours in b is least
+    positions: Floats
     path: Indices | None = None  # (L, 2), every pair of frames on the warping path; None for "nearest"
 
     @property
@@ -64,10 +68,11 @@ def align(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    method: AlignmentMethod = "dtw",
+    method: AlignmentMethod = "auto",
     center: bool = False,
     band: float | None = None,
     skip_cost: float | None = None,
+    time_prior: float = 0.0,
 ) -> Alignment:
     """Match every frame of `a` (T, D) with a frame of `b` (S, D).
 
@@ -80,18 +85,24 @@ def align(
         b: Embeddings of the other video, by the same encoder.
         method: "nearest" takes the nearest frame anywhere in b. All other methods warp: they never run
             backwards.
-            "dtw" matches both first and both last frames, as synchronous playback needs.
+            "auto" leaves out what only one video shows before and after the action
+            (`cycleback.alignment.ends`), and warps the rest like "dtw".
+            "dtw" matches both first and both last frames.
             "subsequence" finds all of a somewhere in b: b may begin earlier and end later.
             "open_end" starts both together, and leaves out the end of either where they part.
-            "overlap" leaves out the frames before and after the part that both show.
+            "overlap" leaves out the frames before and after the part that both show, by the skip cost.
         center: Subtract each video's mean embedding first. The part that all its frames share (scene, person,
             camera) says nothing about time, but it is large in embeddings not trained for alignment. Do not
             use it for videos that overlap in part: their means differ for another reason.
-        band: For "dtw": how far the path may stray from constant speed, to either side, as a share of S.
+        band: For "auto" and "dtw": how far the path may stray from constant speed, to either side, as a share
+            of S, with "auto" of the part in common.
         skip_cost: For free ends: squared distance above which a frame is left out rather than matched; by
             default derived from the distances, see `cycleback.alignment.bounds`.
+        time_prior: For "auto", "dtw" and "nearest": prefer matches at the same share of both videos. Frames
+            at shares s and t of their videos, in [0, 1], lie further apart by time_prior x (mean distance) x
+            (s - t)^2. With "auto", shares are of the part in common.
     """
-    _check(method, band=band, skip_cost=skip_cost)
+    _check(method, band=band, skip_cost=skip_cost, time_prior=time_prior)
     rows, others = as_pair(a, b)
     if center:
         rows, others = rows - rows.mean(axis=0), others - others.mean(axis=0)
@@ -99,10 +110,12 @@ def align(
     distances = None if is_long else pairwise_squared(rows, others)  # (T, S)
     path: Indices | None = None
     if method != "nearest":
-        path = _find_path(rows, others, distances, method=method, band=band, skip_cost=skip_cost)
+        path = _find_path(
+            rows, others, distances, method=method, band=band, skip_cost=skip_cost, time_prior=time_prior
+        )
         indices = match_frames(path, num_frames=len(rows))
-    elif distances is None:
-        indices = nearest_neighbors(rows, others, chunk_frames=256)
+    elif distances is None or time_prior:
+        indices = nearest_neighbors(*_add_clock(rows, others, time_prior), chunk_frames=256)
     else:
         indices = distances.argmin(axis=1)
     if distances is None:
@@ -118,23 +131,30 @@ def align(
         distances=matched_squared(rows, others, indices),
         method=method,
         matched=matched,
+        positions=_refine(rows, others, indices, matched=matched, is_ordered=path is not None),
         path=path,
     )
 
 
-def _check(method: str, *, band: float | None, skip_cost: float | None) -> None:
+def _check(method: str, *, band: float | None, skip_cost: float | None, time_prior: float) -> None:
     if method not in get_args(AlignmentMethod):
         raise ValueError(
             f"method must be one of {', '.join(map(repr, get_args(AlignmentMethod)))}, got {method!r}"
         )
-    if band is not None and method != "dtw":
-        raise ValueError(f"a band is for method 'dtw' only, got band {band} with {method!r}")
+    if band is not None and method not in ("auto", "dtw"):
+        raise ValueError(f"a band is for methods 'auto' and 'dtw' only, got band {band} with {method!r}")
     if skip_cost is not None and method not in FREE:
         raise ValueError(
             f"skip_cost is for {', '.join(map(repr, FREE))} only, got {skip_cost} with {method!r}"
         )
     if skip_cost is not None and not 0 <= skip_cost < np.inf:
         raise ValueError(f"skip_cost must be a finite number, 0 or more, got {skip_cost}")
+    if not 0 <= time_prior < np.inf:
+        raise ValueError(f"time_prior must be a finite number, 0 or more, got {time_prior}")
+    if time_prior and method in FREE:
+        raise ValueError(
+            f"time_prior is for 'auto', 'dtw' and 'nearest' only, got {time_prior} with {method!r}"
+        )
 
 
 def _find_path(
@@ -145,6 +165,7 @@ def _find_path(
     method: AlignmentMethod,
     band: float | None,
     skip_cost: float | None,
+    time_prior: float,
 ) -> Indices:
     """Return the warping path (L, 2) of `a` (T, D) and `b` (S, D); `distances` (T, S) unless too long."""
 
@@ -154,10 +175,54 @@ def _find_path(
         price = default_skip_cost(x, y) if skip_cost is None else skip_cost
         return price_ends(len(x), len(y), free=FREE[method], skip_cost=price)
 
-    if distances is None:
-        return warp_long(a, b, ends_of=ends_of, width=band)[0]
+    if method == "auto":
+        part = find_common_part(a, b, distances)
+        rest = None if distances is None else np.ascontiguousarray(distances[part])
+        path = _find_path(
+            a[part[0]], b[part[1]], rest, method="dtw", band=band, skip_cost=None, time_prior=time_prior
+        )
+        return drop_standstills(path) + np.array([frames.start for frames in part])
+    if len(a) * len(b) > MAX_CELLS:
+        return warp_long(*_add_clock(a, b, time_prior), ends_of=ends_of, width=band)[0]
+    if distances is None or time_prior:
+        distances = pairwise_squared(*_add_clock(a, b, time_prior))
     allowed = None if band is None else slanted_band(*distances.shape, width=band)
     return warp_cost(distances, ends=ends_of(a, b), band=allowed)[0]
+
+
+def _add_clock(a: Floats, b: Floats, time_prior: float) -> tuple[Floats, Floats]:
+    """Append the share of the video at each frame to `a` (T, D) and `b` (S, D), weighted by the prior.
+
+    One more coordinate adds its squared difference to every squared distance.
+    """
+    if not time_prior:
+        return a, b
+    mean_distance = (
+        a.var(axis=0).sum() + b.var(axis=0).sum() + np.square(a.mean(axis=0) - b.mean(axis=0)).sum()
+    )
+    weight = np.sqrt(time_prior * mean_distance)
+    timed_a, timed_b = (np.column_stack([x, weight * np.linspace(0, 1, len(x))]) for x in (a, b))
+    return timed_a, timed_b
+
+
+def _refine(
+    a: Floats, b: Floats, indices: Indices, *, matched: NDArray[np.bool_], is_ordered: bool
+) -> Floats:
+    """Return the matches `indices` (T,) with fractions (T,); they never run backwards if `is_ordered`."""
+    inner = matched & (indices > 0) & (indices < len(b) - 1)
+    before, here, after = (matched_squared(a[inner], b, indices[inner] + step) for step in (-1, 0, 1))
+    bend = before - 2 * here + after
+    is_between = np.minimum(here, bend) > 1e-12 * (
+        before + here + after
+    )  # less is an exact match, or rounding
+    shift = np.divide((before - after) / 2, bend, out=np.zeros_like(bend), where=is_between)
+    positions = indices.astype(np.float64)
+    positions[inner] += np.clip(shift, -0.5, 0.5)
+    if is_ordered:
+        frames = np.flatnonzero(matched)
+        ordered = pool_adjacent_violators(positions[frames])
+        positions = ordered[np.clip(np.arange(len(a)), frames[0], frames[-1]) - frames[0]]
+    return positions
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by

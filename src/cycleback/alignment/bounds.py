@@ -115,17 +115,25 @@ class Ends(NamedTuple):
     again: float  # 1 where a step in both videos pays its cell twice, once per video; else 0
 
 
-def price_ends(num_rows: int, num_columns: int, *, free: FreeEnds = FIXED, skip_cost: float = np.inf) -> Ends:
+def price_ends(
+    num_rows: int,
+    num_columns: int,
+    *,
+    free: FreeEnds = FIXED,
+    skip_cost: float | tuple[Floats, Floats] = np.inf,
+) -> Ends:
     """Return ends where every frame that `free` lets the path leave out pays `skip_cost`.
 
-    By default none may be left out: the path runs from both first frames to both last frames.
+    The skip cost is one for all frames, or one per frame of a (T,) and of b (S,). By default no frame may be
+    left out: the path runs from both first frames to both last frames.
     """
-    lead_a, lead_b, tail_a, tail_b = (skip_cost if may else np.inf for may in free)
+    of_a, of_b = skip_cost if isinstance(skip_cost, tuple) else (skip_cost, skip_cost)
+    costs_a, costs_b = np.broadcast_to(of_a, num_rows), np.broadcast_to(of_b, num_columns)
     return Ends(
-        _prices(num_rows, lead_a),
-        _prices(num_columns, lead_b),
-        _prices(num_rows, tail_a)[::-1].copy(),
-        _prices(num_columns, tail_b)[::-1].copy(),
+        _prices(costs_a, free.lead_in_a),
+        _prices(costs_b, free.lead_in_b),
+        _prices(costs_a[::-1], free.tail_a)[::-1].copy(),
+        _prices(costs_b[::-1], free.tail_b)[::-1].copy(),
         again=float(any(free)),
     )
 
@@ -139,9 +147,10 @@ def default_skip_cost(a: Floats, b: Floats) -> float:
     return near + 0.25 * max(0.0, typical - near)
 
 
-def _prices(count: int, price: float) -> Floats:
-    """Return 0 for the first of `count` frames, and one more `price` for each frame after it."""
-    return np.concatenate([[0.0], np.cumsum(np.full(count - 1, float(price)))])
+def _prices(costs: Floats, is_free: bool) -> Floats:
+    """Return what leaving out all frames before each frame costs, given the cost of each (N,)."""
+    before = np.cumsum(costs[:-1]) if is_free else np.full(len(costs) - 1, np.inf)
+    return np.concatenate([[0.0], before])
 
 
 def _nearest_distances(rows: Floats, others: Floats, *, chunk: int = 4096) -> Floats:

@@ -2,14 +2,15 @@
 
 Each labelled video is aligned with the new one and gives one vote per label. A vote is weighted by the
 squared confidence of the whole match: on real videos a source that fits badly is wrong about all its labels
-at once. The weighted median of the votes wins. Where at least two sources agree on the time from one label to
-the next, at the speed of the new video, labels move towards that duration; labels with disagreeing votes move
-most. The order of the labels is kept unless the sources contradict each other.
+at once. A source that finds no match for a label has next to no say on it. The weighted median of the votes
+wins. Where at least two sources agree on the time from one label to the next, at the speed of the new video,
+labels move towards that duration; labels with disagreeing votes move most. The order of the labels is kept
+unless the sources contradict each other.
 
 confidence = sqrt(match x whole) x agreement, all in [0, 1]
 
     match       confidence of the match of the labelled frame, see `cycleback.alignment.confidence`
-    whole       mean confidence of all frames of the two videos
+    whole       mean confidence of all frames that are matched
     agreement   exp(-spread / (0.05 N)), spread: mean distance of the votes from the frame chosen
 
 The confidence ranks labels; it is not a probability.
@@ -31,9 +32,9 @@ from cycleback.alignment.confidence import pool_adjacent_violators
 AGREEMENT_SCALE = 0.05  # share of a video by which votes may differ before they count as contradictory
 MIN_ERROR = 0.01  # of a label that all votes agree on, as a share of the video: no alignment is more exact
 PRIOR_SPREAD = 0.5  # of a duration, as a share of it, before any is known; it counts like two sources
-MIN_WEIGHT = 1e-6  # of a source that does not match at all: it still counts where it is the only one
+MIN_WEIGHT = 1e-6  # of a source that does not match: it still counts where it is the only one
 
-Method = Literal["dtw", "nearest"]
+Method = Literal["auto", "dtw", "nearest"]
 Floats = NDArray[np.float64]
 Mark = tuple[str, str, int]  # "event", "start" or "end"; name; how many of this name came before
 Marks = Mapping[Mark, int]  # frame of each, in order of time; an "end" may be T
@@ -41,25 +42,28 @@ Found = Mapping[Mark, tuple[int, float | None]]  # frame and confidence, None wh
 
 
 def vote(
-    embeddings: ArrayLike, sources: Sequence[tuple[ArrayLike, Marks]], *, method: Method = "dtw"
+    embeddings: ArrayLike, sources: Sequence[tuple[ArrayLike, Marks]], *, method: Method = "auto"
 ) -> Found:
     """Find the frame and the confidence of each mark of `sources` in a new video.
 
     Args:
         embeddings: (N, D) of the new video.
         sources: (T, D) embeddings of each labelled video, and its marks; marks may be missing in some.
-        method: "dtw" or "nearest", see `cycleback.alignment.align`.
+        method: "auto", "dtw" or "nearest", see `cycleback.alignment.align`.
     """
     length = len(np.asarray(embeddings))
     votes: dict[Mark, list[tuple[float, float, float]]] = {}  # frame, weight, confidence
     for source, marks in sources:
         alignment = align(source, embeddings, method=method)
-        frames = np.append(alignment.indices, length)  # a mark after the last frame stays after the last
-        sure = np.append(alignment.confidence, alignment.confidence[-1])
-        whole = float(alignment.confidence.mean())
+        # a mark after the last frame stays after the last that is matched
+        end = length if alignment.path is None else alignment.path[-1, 1] + 1
+        frames = np.append(alignment.positions, end)
+        sure, seen = (np.append(values, values[-1]) for values in (alignment.confidence, alignment.matched))
+        whole = float(alignment.confidence[alignment.matched].mean())
         for mark, frame in marks.items():
             confidence = np.sqrt(sure[frame] * whole)
-            votes.setdefault(mark, []).append((frames[frame], whole**2 + MIN_WEIGHT, confidence))
+            weight = whole**2 * seen[frame] + MIN_WEIGHT
+            votes.setdefault(mark, []).append((frames[frame], weight, confidence))
     tables = {mark: np.array(rows) for mark, rows in votes.items()}  # (V, 3) each
     middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
     spreads = {mark: weighted_median(np.abs(t[:, 0] - middles[mark]), t[:, 1]) for mark, t in tables.items()}

@@ -54,7 +54,7 @@ def transfer_labels(
     labels: Mapping[str, Mapping[str, int]],
     *,
     segments: Mapping[str, Sequence[Span]] | None = None,
-    method: Method = "dtw",
+    method: Method = "auto",
 ) -> TransferredLabels:
     """Carry key events and segments from the labelled videos over to all others of the same action.
 
@@ -63,7 +63,7 @@ def transfer_labels(
         labels: video -> {key event: frame}, for one or a few videos; some may lack events.
         segments: video -> (name, first frame, frame after the last); segments of one name are told apart by
             their order.
-        method: "dtw" or "nearest", see `cycleback.alignment.align`. DTW is more exact on real videos.
+        method: "auto", "dtw" or "nearest", see `cycleback.alignment.align`.
     """
     marks = _collect_marks(embeddings, labels, segments or {})
     if not marks:
@@ -115,14 +115,14 @@ def match_labels(
 
 
 def label_transfer_error(
-    embeddings: EmbeddingSet, labelled: Sequence[str], *, method: Method = "dtw"
+    embeddings: EmbeddingSet, labelled: Sequence[str], *, method: Method = "auto"
 ) -> Floats:
     """Measure the absolute errors (K,) in ms of key events carried from `labelled` to all other videos.
 
     Args:
         embeddings: with the true events of all videos. Events that no labelled video has are left out.
         labelled: names of the videos whose events the transfer may use.
-        method: "dtw" or "nearest".
+        method: "auto", "dtw" or "nearest".
     """
     result = transfer_labels(embeddings, {name: embeddings.events(name) for name in labelled}, method=method)
     errors = []

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import align
+from cycleback.alignment import Alignment, align
 from cycleback.alignment.confidence import pool_adjacent_violators
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
@@ -21,7 +21,7 @@ SMOOTHING_S = 0.15  # four frames at 30 fps: removes stutter without shifting ke
 MAX_DEVIATIONS = 3  # the Gaussian window is cut off at this many standard deviations
 Indices = NDArray[np.int64]
 Seconds = NDArray[np.float64]
-Method = Literal["nearest", "dtw"]
+Method = Literal["auto", "dtw", "nearest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,7 @@ class Pace:
     seconds: Seconds  # (T,) time of each output frame
     sources: Seconds  # (V, T) second of each video that is shown then
     positions: Seconds  # (V, T) the same as frame numbers, with fractions between frames
+    cuts: tuple[tuple[float, float], ...] = ()  # seconds of each video, before and after, that are not shown
 
 
 def smooth_pace(
@@ -40,11 +41,15 @@ def smooth_pace(
     names: Sequence[str],
     *,
     reference: str,
-    method: Method = "dtw",
+    method: Method = "auto",
     fps: float | None = None,
     smoothing_s: float = SMOOTHING_S,
 ) -> Pace:
     """Match every named video to the pace of `reference` and smooth the match; the reference plays as filmed.
+
+    Before and after the part that a video has in common with the reference, it plays at its own pace as far
+    as it goes, and then holds its first or last frame. What it shows before the reference begins, or after it
+    ends, is cut (`Pace.cuts`).
 
     Args:
         fps: output frames per second; default: the reference's.
@@ -55,14 +60,31 @@ def smooth_pace(
     mean_rate = (len(clock) - 1) / span if span > 0 else embeddings.fps(reference) or 30.0
     rate = fps or mean_rate
     seconds = np.arange(int(clock[-1] * rate + 1e-6) + 1) / rate  # (T,)
-    matches = match_reference(embeddings, names, reference=reference, method=method)
-    sources, positions = [], []
-    for name, match in zip(names, matches, strict=True):
-        own = read_times(embeddings, name)  # (N,)
-        source = clock if name == reference else smooth_times(clock, own[match], smoothing_s=smoothing_s)
+    sources, positions, cuts = [], [], []
+    for name in names:
+        own, source = read_times(embeddings, name), clock  # (N,), (S,)
+        if name != reference:
+            match = align(embeddings[reference], embeddings[name], method=method)
+            source = smooth_times(clock, match_seconds(match, clock, own), smoothing_s=smoothing_s)
         sources.append(np.interp(seconds, clock, source))
         positions.append(np.interp(sources[-1], own, np.arange(len(own))))
-    return Pace(tuple(names), rate, seconds, np.array(sources), np.array(positions))
+        cuts.append((float(source[0] - own[0]), float(own[-1] - source[-1])))
+    return Pace(tuple(names), rate, seconds, np.array(sources), np.array(positions), tuple(cuts))
+
+
+def match_seconds(match: Alignment, clock: Seconds, own: Seconds) -> Seconds:
+    """Return the second of the matched video for each frame of the reference (S,), with fractions of frames.
+
+    Frames that the match leaves out play at the pace of the reference, as far as the video goes.
+
+    Args:
+        match: of the reference (S frames) to the video (N frames).
+        clock: (S,) seconds of the reference's frames.
+        own: (N,) seconds of the video's frames.
+    """
+    seconds = np.interp(match.positions, np.arange(len(own)), own)
+    inside = np.clip(np.arange(len(clock)), *np.flatnonzero(match.matched)[[0, -1]])
+    return np.clip(seconds + clock - clock[inside], own[0], own[-1])
 
 
 def smooth_times(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Seconds:
@@ -89,7 +111,7 @@ def smooth_times(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Se
 
 
 def match_reference(
-    embeddings: EmbeddingSet, names: Sequence[str], *, reference: str, method: Method = "dtw"
+    embeddings: EmbeddingSet, names: Sequence[str], *, reference: str, method: Method = "auto"
 ) -> list[Indices]:
     """For each named video, find the frame that matches each frame of the reference, without smoothing."""
     length = len(embeddings[reference])

@@ -73,7 +73,7 @@ def measure_progress(
     *,
     source: EmbeddingSet | None = None,
     goal: EmbeddingSet | None = None,
-    method: AlignmentMethod = "dtw",
+    method: AlignmentMethod = "auto",
 ) -> ProgressReport:
     """Measure the progress of all videos by the clock of a reference.
 
@@ -100,7 +100,7 @@ def progress_signal(
     reference: ArrayLike,
     *,
     times: ArrayLike | None = None,
-    method: AlignmentMethod = "dtw",
+    method: AlignmentMethod = "auto",
 ) -> ProgressSignal:
     """Measure how far the action has come at each frame.
 
@@ -108,8 +108,8 @@ def progress_signal(
         embeddings: (N, D).
         reference: (S, D), a take that shows the whole action.
         times: (S,) seconds of the reference's frames; default: equal steps.
-        method: "dtw" never runs backwards and always reaches the end; "nearest" matches each frame alone, so
-            steps back and unfinished actions show.
+        method: "auto" never runs backwards, and an action that stops early stays below 1; "dtw" always
+            reaches the end; "nearest" matches each frame alone, so steps back show.
     """
     alignment = align(embeddings, reference, method=method)
     num_frames = len(np.asarray(reference))
@@ -117,7 +117,8 @@ def progress_signal(
     if num_frames < 2 or clock[-1] <= clock[0]:
         raise EmbeddingError(f"the reference needs at least 2 frames to show an action, got {num_frames}")
     share = (clock - clock[0]) / (clock[-1] - clock[0])
-    return ProgressSignal(share[alignment.indices], alignment.confidence, alignment.indices)
+    value = np.interp(alignment.positions, np.arange(num_frames), share)
+    return ProgressSignal(value, alignment.confidence, alignment.indices)
 
 
 def fit_goal(good: EmbeddingSet) -> Goal:

@@ -4,7 +4,7 @@
     blocks   the paper's method: the sound of the nearest frames, block after block
 
 Shapes: S frames of the source, which has the sound, T frames of the target, D embedding size, K points of a
-time map, L steps of a warping path.
+time map.
 """
 
 import wave
@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import align, nearest_neighbors
+from cycleback.alignment import Alignment, align, nearest_neighbors
 from cycleback.applications.pace import Seconds, locate_videos, read_times, smooth_times
 from cycleback.applications.sound_warp import TimeMap, read_samples, warp_sound
 from cycleback.embeddings import EmbeddingSet
@@ -91,27 +91,28 @@ def check_sound_pair(source: Path, target: Path) -> None:
         raise UserError(f"source and target are the same video, {source}; give two different ones")
 
 
-def match_times(pair: Pair) -> tuple[TimeMap, NDArray[np.float64]]:
+def match_times(
+    pair: Pair, *, method: Literal["auto", "dtw"] = "auto"
+) -> tuple[TimeMap, NDArray[np.float64]]:
     """Find the second of the source for each second of the target, and the confidence (T,) of its frames."""
     rows = add_motion(pair.target, pair.target_times)
-    alignment = align(rows, add_motion(pair.source, pair.source_times))
-    assert alignment.path is not None  # dtw has one
-    clock = fit_time_map(alignment.path, target_times=pair.target_times, source_times=pair.source_times)
+    alignment = align(rows, add_motion(pair.source, pair.source_times), method=method)
+    clock = fit_time_map(alignment, target_times=pair.target_times, source_times=pair.source_times)
     return clock, alignment.confidence
 
 
-def fit_time_map(path: NDArray[np.int64], *, target_times: Seconds, source_times: Seconds) -> TimeMap:
-    """Fit a smooth time map to a warping path.
+def fit_time_map(alignment: Alignment, *, target_times: Seconds, source_times: Seconds) -> TimeMap:
+    """Fit a smooth time map to the matched frames; outside of them the sound plays at full pace.
 
     Args:
-        path: (L, 2), matched frames of target and source, never running backwards.
+        alignment: of the target (T frames) to the source (S frames), never running backwards.
         target_times: (T,) seconds of the target's frames.
         source_times: (S,) seconds of the source's frames.
     """
-    counts = np.bincount(path[:, 0])
-    matches = np.bincount(path[:, 0], weights=source_times[path[:, 1]]) / counts  # (T,)
-    source = smooth_times(target_times, matches, smoothing_s=SMOOTHING_S)
-    return TimeMap(target_times, source + MIN_PACE * (target_times - target_times[0]))
+    seconds = target_times[alignment.matched]
+    matches = np.interp(alignment.positions[alignment.matched], np.arange(len(source_times)), source_times)
+    source = smooth_times(seconds, matches, smoothing_s=SMOOTHING_S)
+    return TimeMap(seconds, source + MIN_PACE * (seconds - seconds[0]))
 
 
 def add_motion(embeddings: Embeddings, times: Seconds) -> NDArray[np.float64]:

@@ -13,13 +13,17 @@ from cycleback.embeddings import EmbeddingSet
 def tabulate_alignment(
     alignment: Alignment, *, times_a: NDArray[np.float64], times_b: NDArray[np.float64]
 ) -> list[dict[str, Any]]:
-    """Make one row per frame of A: its frame and second in B, the confidence, and whether it is matched."""
+    """Make one row per frame of A: its frame and second in B, the confidence, and whether it is matched.
+
+    The second in B has fractions of frames (`Alignment.positions`), up to half a frame from its frame.
+    """
+    seconds_b = np.interp(alignment.positions, np.arange(len(times_b)), times_b)
     return [
         {
             "frame_a": frame,
             "seconds_a": round(float(times_a[frame]), 6),
             "frame_b": int(match),
-            "seconds_b": round(float(times_b[match]), 6),
+            "seconds_b": round(float(seconds_b[frame]), 6),
             "confidence": round(float(confidence), 4),
             "matched": bool(is_matched),
             "sure": not abstain,

@@ -20,7 +20,7 @@ from cycleback.errors import UserError, one_of
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
 
-METHODS = ("dtw", "nearest", "subsequence", "open-end", "overlap")
+METHODS = ("auto", "dtw", "nearest", "subsequence", "open-end", "overlap")
 
 
 def align(
@@ -29,10 +29,14 @@ def align(
     ],
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
-    method: Annotated[str, typer.Option(help=f"Choose {one_of(METHODS)}.")] = "dtw",
+    method: Annotated[str, typer.Option(help=f"Choose {one_of(METHODS)}.")] = "auto",
     band: Annotated[
         float | None, typer.Option(help="Limit how far dtw strays from constant speed, as a share of B.")
     ] = None,
+    time_prior: Annotated[
+        float,
+        typer.Option(help="Prefer matches at the same share of both videos, by this weight; 1 is weak."),
+    ] = 0.0,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write the table to this .csv or .json (default: A-to-B.csv)."),
@@ -46,8 +50,9 @@ def align(
     """Find each frame of A in B, with a confidence per frame; needs no training.
 
     Three or more videos get one clock: a table with one row per tick and the frame of each video at it.
-    Methods: dtw joins both ends; nearest ignores order; subsequence finds A somewhere in B; open-end joins
-    only the start; overlap joins the part that A and B have in common.
+    Methods: auto leaves out what only one video shows before and after the action; dtw joins both ends;
+    nearest ignores order; subsequence finds A somewhere in B; open-end joins only the start; overlap joins
+    the part that A and B have in common.
 
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
     """
@@ -65,12 +70,16 @@ def align(
     with one_line_errors():
         if len(names) == 2:
             result, summary = _align_pair(
-                embedding_set, names, method=method, band=band, picture=picture, overwrite=overwrite
+                embedding_set,
+                names,
+                options={"method": method.replace("-", "_"), "band": band, "time_prior": time_prior},
+                picture=picture,
+                overwrite=overwrite,
             )
-        elif method != "dtw" or band is not None or picture is not None:
+        elif method != "auto" or band is not None or time_prior or picture is not None:
             raise UserError(
-                f"{len(names)} videos share a clock, which takes no --method, --band or --picture: "
-                "leave these out, or align two videos"
+                f"{len(names)} videos share a clock, which takes no --method, --band, --time-prior or "
+                "--picture: leave these out, or align two videos"
             )
         else:
             result, summary = _align_many(embedding_set, names)
@@ -106,8 +115,7 @@ def _align_pair(
     embedding_set: "EmbeddingSet",
     names: Sequence[str],
     *,
-    method: str,
-    band: float | None,
+    options: dict[str, Any],
     picture: Path | None,
     overwrite: bool,
 ) -> tuple[dict[str, Any], str]:
@@ -119,7 +127,7 @@ def _align_pair(
 
     a, b = names
     pair = embedding_set[a], embedding_set[b]
-    alignment = align_arrays(*pair, method=method.replace("-", "_"), band=band)  # type: ignore[arg-type]
+    alignment = align_arrays(*pair, **options)
     if picture is not None:
         format = picture.suffix.lower().removeprefix(".")
         content = draw_alignment(*pair, alignment, names=(a, b), format=format)
@@ -128,6 +136,7 @@ def _align_pair(
     mean = float(alignment.confidence.mean())
     matched, sure = (sum(row[key] for row in rows) for key in ("matched", "sure"))
     summary = f"{matched} of {len(rows)} frames matched, {sure} of them surely, mean confidence {mean:.2f}"
+    method = options["method"].replace("_", "-")
     return {"a": a, "b": b, "method": method, "mean_confidence": mean, "frames": rows}, summary
 
 

@@ -5,14 +5,17 @@ from typing import Annotated
 
 import typer
 
-METHODS = ("dtw", "nearest")
+METHODS = ("auto", "dtw", "nearest")
 LEVELS = ("easy", "hard")
 Videos = Annotated[
     list[str] | None, typer.Argument(help="Videos, a folder of videos, or names in the embedding set.")
 ]
 Run = Annotated[str, typer.Option(help="Use this run folder, model name such as golf-lite, or 'pretrained'.")]
 Embeddings = Annotated[Path | None, typer.Option(help="Use a saved embedding set instead of videos.")]
-Method = Annotated[str, typer.Option(help="Align by dtw (keeps the order of time) or nearest.")]
+Method = Annotated[
+    str,
+    typer.Option(help="Align by auto (leaves out lead-ins and lead-outs), dtw (joins the ends) or nearest."),
+]
 Protocol = Annotated[str, typer.Option(help="Evaluate by the protocol linear, paper or reference.")]
 Overlap = Annotated[
     bool,

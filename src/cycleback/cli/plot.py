@@ -90,7 +90,7 @@ def progress(
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     reference: Annotated[str | None, typer.Option(help="Measure by this video (default: the first).")] = None,
-    method: Method = "dtw",
+    method: Method = "auto",
     output: Output = Path("progress.png"),
     size: Size = None,
     overwrite: Overwrite = False,

@@ -27,7 +27,7 @@ def progress(
     videos: Videos = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
-    method: Method = "dtw",
+    method: Method = "auto",
     goal: Annotated[
         Path | None,
         typer.Option(help="Add a reward for reaching where these videos end: a folder or embedding set."),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
     from cycleback.video import Audio
 
+MIN_CUT_S = 0.1  # less of a video that is not shown is not worth telling
 Smoothing = Annotated[float, typer.Option(help="Smooth the pace over so many seconds; 0: raw match.", min=0)]
 Layout = Annotated[str, typer.Option(help="Choose grid, row, overlay, tinted or switch.")]
 Sound = Annotated[
@@ -36,7 +37,7 @@ def sync(
     reference: Annotated[
         str | None, typer.Option(help="Follow the pace of this video (default: the first).")
     ] = None,
-    method: Method = "dtw",
+    method: Method = "auto",
     smoothing: Smoothing = 0.15,
     layout: Layout = "grid",
     switch_every: Annotated[
@@ -60,6 +61,8 @@ def sync(
     as_json: Json = False,
 ) -> None:
     """Play videos in sync: beside each other, on top of each other or in turns; needs no training.
+
+    What a video shows before the reference begins, or after it ends, is cut; the summary tells how much.
 
     Example: cycleback sync a.mp4 b.mp4 c.mp4 --run runs/golf -o synced.mp4
     """
@@ -101,9 +104,18 @@ def sync(
             written = [write_synced(output, files, list(pace.positions), **style)]
     facts = {"video": str(written[0])} if edits is None else {"edits": [str(path) for path in written]}
     where = ", ".join(map(str, written[:3])) + (f" and {len(written) - 3} more" if len(written) > 3 else "")
+    cuts = [
+        {"video": str(path), "before_s": round(before, 2), "after_s": round(after, 2)}
+        for path, (before, after) in zip(files, pace.cuts, strict=True)
+        if max(before, after) >= MIN_CUT_S
+    ]
+    words = "".join(
+        f"; {Path(cut['video']).name} without its first {cut['before_s']:g} s and last {cut['after_s']:g} s"
+        for cut in cuts
+    )
     print_result(
-        {**facts, "reference": str(files[0]), "videos": [str(path) for path in files]},
-        f"{len(files)} videos at the pace of {files[0].name}: {where}",
+        {**facts, "reference": str(files[0]), "videos": [str(path) for path in files], "cuts": cuts},
+        f"{len(files)} videos at the pace of {files[0].name}{words}: {where}",
         as_json=as_json,
     )
 

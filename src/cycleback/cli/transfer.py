@@ -24,7 +24,7 @@ def labels(
     videos: Videos = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
-    method: Method = "dtw",
+    method: Method = "auto",
     output: Annotated[
         Path | None,
         typer.Option(

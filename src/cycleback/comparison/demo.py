@@ -198,7 +198,7 @@ def _write_page(out: Path, report: DemoReport) -> None:
 def _write_film(path: Path, embeddings: EmbeddingSet, names: list[str]) -> Path:
     """Write a film of two rows of the same clips: as filmed above, at the pace of the first below."""
     videos = locate_videos(embeddings, names)
-    aligned = match_reference(embeddings, names, reference=names[0])
+    aligned = match_reference(embeddings, names, reference=names[0], method="dtw")
     filmed = [indices[: len(aligned[0])] for indices in keep_own_pace(embeddings, names)]
     captions = [f"as filmed: {name}" for name in names] + [f"in sync: {name}" for name in names]
     return write_synced(
