@@ -44,6 +44,7 @@ from cycleback.files import write_json
 from cycleback.provenance import provenance
 from cycleback.recipe import RECIPE_FILE, Recipe, load_recipe
 from cycleback.runs import embed_videos, find_run, train
+from cycleback.runs.folder import build_pretrained
 from segmentation import find_events, mean_lengths, phase_classifier
 
 DRAWS = {1: 20, 5: 10, 10: 10}  # labelled swings -> draws
@@ -126,11 +127,12 @@ class Encoders:
         if row.startswith("supervised"):
             is_made = self.supervised_run is not None and len(labelled) == len(self.seen)
             return self.embedded(self.supervised_run) if is_made else self.trained(tuple(labelled))
-        found = self.embedded("pretrained" if row.startswith(FROZEN) else self.run)
+        found = self.embedded(FROZEN if row.startswith(FROZEN) else self.run)
         return time_only_embeddings(found) if row == TIME_ONLY else found
 
     def _embedded(self, encoder: str) -> EmbeddingSet:
-        return embed_videos(encoder, self.dataset, cache=self.cache)
+        source = build_pretrained(("appearance",)) if encoder == FROZEN else encoder
+        return embed_videos(source, self.dataset, cache=self.cache)
 
     def _trained(self, labelled: tuple[str, ...]) -> EmbeddingSet:
         is_few = len(labelled) < len(self.seen)

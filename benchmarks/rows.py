@@ -16,6 +16,7 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.models import Encoder
 from cycleback.recipe import Recipe, build_encoder, load_recipe
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
+from cycleback.runs.folder import build_pretrained
 from cycleback.training import read_log
 from scoring import TRAIN, score
 
@@ -69,7 +70,7 @@ def train_row(
 def frozen_encoder(recipe: Recipe) -> Encoder:
     """Return the pretrained base of a recipe, its features averaged over parts of the picture."""
     if not is_pretrained(recipe):
-        return load_encoder("pretrained")
+        return build_pretrained(("appearance",))
     return build_encoder(replace(recipe, encoder=replace(recipe.encoder, embedder="pooled"))).eval()
 
 

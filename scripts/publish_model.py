@@ -37,7 +37,8 @@ from cycleback.files import atomic_folder, write_json, write_text  # noqa: E402
 from cycleback.models import Encoder, fingerprint, load_settings, save_encoder  # noqa: E402
 from cycleback.provenance import provenance  # noqa: E402
 from cycleback.recipe import RECIPE_FILE  # noqa: E402
-from cycleback.runs import CARD_FILE, PRETRAINED, VIDEOS_FILE, embed_videos, load_encoder  # noqa: E402
+from cycleback.runs import CARD_FILE, VIDEOS_FILE, embed_videos, load_encoder  # noqa: E402
+from cycleback.runs.folder import build_pretrained  # noqa: E402
 from cycleback.training import read_log  # noqa: E402
 from scoring import score  # noqa: E402
 
@@ -78,7 +79,7 @@ def measure(folder: Path, data: Path) -> dict[str, Any]:
     """Score the model, the frozen base and time alone on each held-out part."""
     dataset, encoder = read_dataset(data), load_encoder(folder)
     rows: dict[str, dict[str, Any]] = {}
-    for row, source in ((OWN, encoder), (FROZEN, PRETRAINED)):
+    for row, source in ((OWN, encoder), (FROZEN, build_pretrained(("appearance",)))):
         sets = {part: embed_videos(source, dataset.split(part)) for part in ("train", *PARTS)}
         rows[row] = {part: score(sets["train"], sets[part], few_shot=False) for part in PARTS}
     blind = {part: time_only_embeddings(found) for part, found in sets.items()}

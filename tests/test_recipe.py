@@ -1,4 +1,5 @@
 import inspect
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 import torch
 
 from cycleback.errors import ConfigError
-from cycleback.models import BASES, EMBEDDERS
+from cycleback.models import BASES, EMBEDDERS, STREAMS
 from cycleback.recipe import (
     Recipe,
     build_batches,
@@ -19,6 +20,7 @@ from cycleback.recipe import (
     require_used,
 )
 from cycleback.recipe.build import LOSSES, SAMPLERS
+from cycleback.recipe.files import load_saved_recipe
 from cycleback.recipe.sections import (
     ConvSettings,
     DataSettings,
@@ -29,7 +31,9 @@ from cycleback.recipe.sections import (
 )
 
 SMALL = EncoderSettings(
+    streams=("appearance",),
     base="small",
+    embedder="conv",
     train_base="all",
     conv=ConvSettings(conv_channels=(8,), fc_channels=(8,), embedding_size=4),
 )
@@ -105,7 +109,7 @@ def test_an_unknown_recipe_gets_a_guess() -> None:
 @pytest.mark.parametrize("embedder", ["conv", "pooled"])
 def test_every_base_and_embedder_runs(base: str, embedder: str) -> None:
     conv = SMALL.conv if embedder == "conv" else ConvSettings()
-    section = EncoderSettings(base=base, embedder=embedder, conv=conv)
+    section = EncoderSettings(streams=("appearance",), base=base, embedder=embedder, conv=conv)
     encoder = build_encoder(Recipe(encoder=section, data=DataSettings(frame_size=64))).eval()
     images = torch.rand(2, 3, encoder.context_frames, 3, 64, 64)
     with torch.inference_mode():
@@ -154,6 +158,13 @@ def test_only_what_trains_is_optimised() -> None:
         ("optimizer.accumulate=0", "optimizer.accumulate must be at least 1, got 0"),
         ("run.ema_decay=1.0", "run.ema_decay must be at least 0 and below 1, got 1.0"),
         ("run.patience=3", "run.patience=3 counts held-out evaluations: set run.select_every as well"),
+        ("encoder.streams=[]", "encoder.streams must name some of appearance, motion, pose, each once, got"),
+        ('encoder.streams=["pose", "pose"]', "each once, got ['pose', 'pose']"),
+        (
+            'encoder.streams=["sound"]',
+            "encoder.streams must be a list of one of 'appearance', 'motion'",
+        ),
+        ("encoder.embedder=conv", "needs feature maps: use 'mlp', or set encoder.streams"),
         ("encoder.base=resnet9", "encoder.base must be 'efficientnet_lite0', 'resnet50'"),
         ("optimizer.lerning_rate=1", "Did you mean 'optimizer.learning_rate'?"),
     ],
@@ -204,6 +215,12 @@ def test_a_base_that_must_not_move_is_frozen_not_slowed_to_nothing() -> None:
         ("fast", "encoder.gru.hidden_size=4", "with encoder.embedder = 'conv'. Remove it, or set"),
         ("fast", "encoder.train_from=blocks.3", "with encoder.train_base = 'frozen'"),
         ("fast", "optimizer.base_factor=0.5", "or set encoder.train_base='all'"),
+        (
+            "fast",
+            'encoder.streams=["motion"]',
+            "use 'mlp', or set encoder.streams=[\"appearance\"], got ['motion']",
+        ),
+        ("poses", 'encoder.streams=["motion"]', "encoder.streams does nothing with encoder.base = 'vector'"),
         ("fast", "augment.flip=0", "augment.flip does nothing with encoder.train_base = 'frozen'"),
         ("poses", "augment.enabled=false", "augment.enabled does nothing with encoder.base = 'vector'"),
         (
@@ -280,15 +297,45 @@ def test_derived_recipes_hold_what_the_paper_says() -> None:
     reference = load_recipe("reference-tcc-sal-tcn")
     assert reference.loss.weights == {"tcc": 0.33, "sal": 0.33, "tcn": 0.34}
     assert (reference.encoder.train_base, reference.optimizer.batch_size) == ("bn", 2)
-    assert len(recipe_names()) == 52
+    assert len(recipe_names()) == 53
 
 
 def test_all_old_keys_of_a_file_are_named_at_once(tmp_path: Path) -> None:
     path = tmp_path / "old.toml"
-    path.write_text("[encoder]\nblock = 10\ndropout = 0.1\n[run]\nrecord = true\n")
+    path.write_text('[encoder]\nembedder = "conv"\nblock = 10\ndropout = 0.1\n[run]\nrecord = true\n')
     with pytest.raises(ConfigError) as error:
         load_recipe(path)
     assert str(error.value) == (
         f"{path}: encoder.block is now encoder.efficientnet_lite0.block, "
         "encoder.dropout is now encoder.conv.dropout, run.record is now run.cuda_graph"
     )
+
+
+def test_settings_of_the_base_do_nothing_without_appearance() -> None:
+    streams = 'encoder.streams=["pose", "motion"]'
+    recipe = load_recipe(None, [streams])
+    assert recipe.encoder.streams == ("motion", "pose")
+    assert "base" not in tomllib.loads(recipe_toml(recipe))["encoder"]
+    message = r"encoder\.base does nothing with encoder\.streams = \['pose', 'motion'\]\. Remove it, or add"
+    with pytest.raises(ConfigError, match=message):
+        load_recipe(None, [streams, "encoder.base=resnet50"])
+
+
+def test_named_recipes_see_appearance_alone_and_the_default_sees_all_streams() -> None:
+    assert Recipe().encoder.streams == STREAMS
+    for name in recipe_names():
+        encoder = load_recipe(name).encoder
+        expected = ("mlp", True) if name == "poses" else ("conv", encoder.streams == ("appearance",))
+        assert (encoder.embedder, True) == expected
+
+
+def test_a_saved_recipe_without_streams_is_of_a_version_that_saw_appearance_alone(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text('[encoder]\nbase = "small"\n[encoder.conv]\ncontext_stride = 9\n')
+    older = load_saved_recipe(path).encoder
+    assert (older.streams, older.embedder, older.conv.context_stride) == (("appearance",), "conv", 9)
+    path.write_text('[encoder]\nembedder = "mlp"\n')
+    assert load_saved_recipe(path).encoder.embedder == "mlp"
+    for recipe in (Recipe(), load_recipe("poses"), load_recipe("fast-gpu")):
+        path.write_text(recipe_toml(recipe))
+        assert load_saved_recipe(path) == recipe

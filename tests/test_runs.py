@@ -14,19 +14,27 @@ import torch
 
 import cycleback
 from cycleback.alignment import cycle_consistency_rate
+from cycleback.data import FrameCache, VideoRecord, read_dataset
+from cycleback.embeddings.poses import PoseCache
 from cycleback.errors import CheckpointError, ConfigError, DataError, TrainingError, UserError
+from cycleback.models import FusedBase, fingerprint
+from cycleback.models.streams import SCALES
+from cycleback.progress import Counter, ignore
 from cycleback.recipe import Recipe, load_recipe, recipe_toml
 from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, LossSettings, MLPSettings
 from cycleback.runs import choose_device, run_split, select_part
 from cycleback.synth import write_dataset
 from cycleback.training import read_log
-from cycleback.training.held_out import SELECTED_FILE
+from cycleback.training.held_out import SELECTED_FILE, embed_video
 from cycleback.training.settings import OptimizerSettings, RunSettings
+from cycleback.training.videos import load_videos
 
 SCRATCH = Recipe(
     data=DataSettings(frame_size=48, frames_per_video=12),
     encoder=EncoderSettings(
+        streams=("appearance",),
         base="small",
+        embedder="conv",
         train_base="all",
         conv=ConvSettings(reduce_channels=0, conv_channels=(16,), fc_channels=(16,)),
     ),
@@ -76,6 +84,67 @@ def test_learning_beats_the_untrained_network_on_held_out_videos(
     assert np.mean([record["cycle_rate"] for record in log[-3:]]) > np.mean(
         [record["cycle_rate"] for record in log[:3]]
     )
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every video show a person whose joints circle, without the network that finds them."""
+
+    def load(cache: PoseCache, record: VideoRecord, *, progress: Counter = ignore) -> np.ndarray:
+        angles = np.arange(cache.frames.load(record).num_frames)[:, None] / 8 + np.arange(17)
+        return np.stack([np.cos(angles), np.sin(angles), np.full_like(angles, 0.9)], axis=2, dtype=np.float32)
+
+    monkeypatch.setattr(PoseCache, "load", load)
+
+
+@pytest.mark.usefixtures("person")
+def test_all_streams_are_trained_on_saved_and_embedded_alike(
+    videos: Path, cache: Path, tmp_path: Path
+) -> None:
+    quick = ["data.frame_size=64", "optimizer.num_updates=2", "optimizer.batch_size=2"]
+    cycleback.train(videos, tmp_path / "run", recipe=load_recipe(None, quick), cache=cache)
+    encoder = cycleback.load_encoder(tmp_path / "run")
+    assert isinstance(encoder.base, FusedBase)
+    embeddings = cycleback.embed_videos(tmp_path / "run", videos, cache=cache)
+    assert embeddings.streams == pytest.approx(SCALES) and embeddings.encoder == fingerprint(encoder)
+    embeddings.save(tmp_path / "set")
+    assert cycleback.EmbeddingSet.load(tmp_path / "set").streams == embeddings.streams
+    records = read_dataset(videos).records[:2]
+    frames = FrameCache(cache, size=(64, 64))
+    for record, video in zip(
+        records, load_videos(encoder, records, frames=frames, device=encoder.device), strict=True
+    ):
+        assert video.shape[1:] == (encoder.base.channels, 1, 1) and video.dtype == torch.float32
+        assert (video.flatten(1).split(list(encoder.base.sizes.values()), dim=1)[2] != 0).any()
+        np.testing.assert_allclose(embed_video(encoder, video), embeddings[record.name], atol=1e-5)
+
+
+@pytest.mark.usefixtures("person")
+def test_untrained_streams_are_weighed_for_the_videos_unless_weights_are_given(
+    videos: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, encoder = [videos / "pouring_000.mp4", videos / "pouring_001.mp4"], cycleback.load_encoder()
+    first = fingerprint(encoder)
+    assert cycleback.embed_videos(encoder, files, cache=cache).encoder == first
+    person = PoseCache.load
+    monkeypatch.setattr(PoseCache, "load", lambda *args, **options: 0 * person(*args, **options))
+    chosen = cycleback.embed_videos(encoder, files, cache=cache)
+    assert chosen.streams == pytest.approx({**SCALES, "pose": 0.0}) and chosen.encoder != first
+    assert fingerprint(encoder) == first  # the caller's encoder stays as it is
+    again = cycleback.embed_videos(encoder, files[:1], cache=cache, streams=chosen.streams)
+    assert again.encoder == chosen.encoder
+    np.testing.assert_array_equal(again["pouring_000"], chosen["pouring_000"])
+
+
+def test_a_run_from_before_there_were_streams_is_loaded_as_it_was(
+    videos: Path, cache: Path, tmp_path: Path
+) -> None:
+    cycleback.train(videos, tmp_path / "run", recipe=SCRATCH, cache=cache)
+    before, path = fingerprint(cycleback.load_encoder(tmp_path / "run")), tmp_path / "run" / "recipe.toml"
+    saved = path.read_text()
+    assert 'streams = ["appearance"]\n' in saved
+    path.write_text(saved.replace('streams = ["appearance"]\n', ""))
+    assert fingerprint(cycleback.load_encoder(tmp_path / "run")) == before
 
 
 def test_the_pretrained_encoder_aligns_two_files_and_shows_them(

@@ -4,6 +4,7 @@ import threading
 import time
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from cycleback.recipe.sections import EncoderSettings
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     torch.manual_seed(0)
-    section = EncoderSettings(base="small", train_base="all")
+    section = EncoderSettings(streams=("appearance",), base="small", embedder="conv", train_base="all")
     return build_encoder(Recipe(encoder=section)).eval()
 
 
@@ -113,9 +114,10 @@ def test_a_file_that_is_no_stream_is_one_line(encoder: Encoder, tmp_path: Path) 
         list(live.read_source(str(tmp_path / "none.ts"), encoder, patience=0.05))
 
 
-def test_an_encoder_that_needs_the_whole_video_is_refused() -> None:
-    whole = build_encoder(Recipe(encoder=EncoderSettings(base="small", embedder="pooled")))
-    with pytest.raises(CheckpointError, match=r"cannot follow a stream\. Train one"):
+@pytest.mark.parametrize("section", [{"streams": ("appearance",), "embedder": "pooled"}, {}])
+def test_an_encoder_that_needs_the_whole_video_is_refused(section: dict[str, Any]) -> None:
+    whole = build_encoder(Recipe(encoder=EncoderSettings(base="small", **section)))
+    with pytest.raises(CheckpointError, match=r"cannot follow a stream\. Train .* --recipe appearance"):
         next(live.embed_live(whole, [np.zeros((112, 112, 3), np.uint8)]))
 
 

@@ -49,7 +49,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory, rendered: Path, cache: Path) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "run"
-    assert main(["train", str(rendered), "-o", str(folder), *QUICK]) == 0
+    assert main(["train", str(rendered), "-o", str(folder), "--recipe", "appearance", *QUICK]) == 0
     return folder
 
 

@@ -36,6 +36,22 @@ def test_a_run_folder_holds_all_it_needs(run_folder: Path) -> None:
     assert len(split["train"]) >= 2 <= len(split["held_out"]) + 1
 
 
+def test_by_default_all_streams_are_learned_from_and_their_weights_are_printed(
+    command, rendered: Path, tmp_path: Path
+) -> None:
+    run, output = tmp_path / "run", tmp_path / "set"
+    assert command("train", rendered, "-o", run, *SHORT).code == 0
+    assert 'streams = ["appearance", "motion", "pose"]' in (run / "recipe.toml").read_text()
+    for source in (run, "pretrained"):
+        result = command("embed", rendered, "--run", source, "-o", output, "--overwrite")
+        assert result.code == 0
+        lines = [line for line in result.err.splitlines() if line.startswith("streams: ")]
+        assert len(lines) == 1 and "motion 1, " in lines[0] and "appearance 0.25" in lines[0]
+    video = rendered / "pouring_000.mp4"
+    result = command("follow", video, "--reference", video, "--run", run)
+    assert result.code == 2 and "cannot follow a stream" in result.err and result.err.count("\n") == 1
+
+
 def test_an_existing_run_is_not_overwritten(command, rendered: Path, run_folder: Path) -> None:
     result = command("train", rendered, "-o", run_folder)
     assert result.code == 2

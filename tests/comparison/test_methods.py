@@ -13,7 +13,7 @@ def recipe_of(name: str, *overrides: str):
 
 
 def test_the_baselines_are_there_without_being_asked_for() -> None:
-    rows = ["tcc", "time-only", "untrained", "frozen"]
+    rows = ["tcc", "time-only", "untrained", "frozen", "streams"]
     assert [method.name for method in parse_methods(["tcc"])] == rows
     assert [method.name for method in parse_methods(["time-only", " tcc", "tcc", ""])] == rows
 

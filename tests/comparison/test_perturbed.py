@@ -1,17 +1,21 @@
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
-from cycleback.comparison.perturbed import Library, embed_indices, perturbed_set
+from cycleback.comparison.perturbed import Library, _fuse, embed_indices, perturbed_set
 from cycleback.data import FrameCache, load_sequence, read_dataset
+from cycleback.embeddings.features import FusedFeatures
 from cycleback.evaluation.perturbations import perturb
-from cycleback.models import Encoder
+from cycleback.models import Encoder, FusedBase
+from cycleback.models.streams import SCALES
 from cycleback.recipe import Recipe, build_encoder
 from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, VectorSettings
-from cycleback.runs.folder import open_caches
+from cycleback.runs.folder import embed_videos, open_caches
 from cycleback.video import read_frames
 
 INDICES = np.array([-1, -1, 3, 3, 7, 8, 20, 21, 22, -1, 30])
@@ -20,7 +24,9 @@ INDICES = np.array([-1, -1, 3, 3, 7, 8, 20, 21, 22, -1, 30])
 def small(train_base: str) -> Encoder:
     torch.manual_seed(0)
     conv = ConvSettings(conv_channels=(16,), fc_channels=(16,))
-    section = EncoderSettings(base="small", train_base=train_base, conv=conv)
+    section = EncoderSettings(
+        streams=("appearance",), base="small", embedder="conv", train_base=train_base, conv=conv
+    )
     return build_encoder(Recipe(data=DataSettings(frame_size=48), encoder=section)).eval()
 
 
@@ -47,6 +53,42 @@ def test_looked_up_features_equal_those_of_the_perturbed_frames(
     expected = embed_frames(encoder, record.path, INDICES, length)
     found = embed_indices(library, record, INDICES)
     assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
+
+
+def test_streams_are_those_of_the_perturbed_video(videos: Path, frame_cache: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    section = EncoderSettings(streams=("appearance", "motion"), base="small", embedder="pooled")
+    encoder = build_encoder(Recipe(data=DataSettings(frame_size=48), encoder=section)).eval()
+    record = read_dataset(videos).records[3]
+    library = Library(encoder, *open_caches(encoder, frame_cache))
+    cached = library.frames.load(record)
+    still = np.median(
+        cached.frames[np.linspace(0, cached.num_frames - 1, min(cached.num_frames, 100)).astype(int)], axis=0
+    ).astype(np.uint8)
+    folder = tmp_path / "perturbed" / "one"
+    folder.mkdir(parents=True)
+    for place, index in enumerate(INDICES):
+        Image.fromarray(still if index < 0 else cached.frames[index]).save(folder / f"{place:03d}.png")
+    (folder / "fps.txt").write_text(f"{1 / np.diff(cached.times).mean():.6f}")
+    expected = embed_videos(encoder, folder.parent, cache=frame_cache, streams=SCALES)["one"]
+    found = embed_indices(library, record, INDICES)
+    assert found.shape == (len(INDICES), encoder.base.channels)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+def test_a_perturbed_video_shows_nobody_in_its_lead_in() -> None:
+    angles = np.linspace(0, 5, 40)[:, None] + np.arange(17)
+    poses = np.stack([np.sin(angles), np.cos(angles), np.full_like(angles, 0.9)], axis=2).astype(np.float32)
+
+    class Frames:
+        def load(self, record: object) -> SimpleNamespace:
+            return SimpleNamespace(times=np.arange(40) / 30, num_frames=40)
+
+    features = FusedFeatures(Frames(), FusedBase(["pose"]))  # type: ignore[arg-type]
+    features.load_raw = lambda record: {"pose": poses}  # type: ignore[assignment,method-assign,misc]
+    found = _fuse(features, None, np.array([-1] * 30 + list(range(40))))[:, :, 0, 0]  # type: ignore[arg-type]
+    assert torch.allclose(found[2:20], found[1], atol=1e-4)  # it stands still
+    assert (found[40:60].diff(dim=0).norm(dim=1) > 0.01).all()
 
 
 def test_sequences_move_their_vectors_and_then_take_velocities(poses: Path, frame_cache: Path) -> None:

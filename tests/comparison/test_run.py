@@ -39,7 +39,7 @@ def test_the_report_has_every_row_and_the_numbers_of_evaluate(
     made: Comparison, videos: Path, frame_cache: Path
 ) -> None:
     written = json.loads((made.output / "report.json").read_text())
-    assert list(written["rows"]) == ["tcc", "supervised", "time-only", "untrained", "frozen"]
+    assert list(written["rows"]) == ["tcc", "supervised", "time-only", "untrained", "frozen", "streams"]
     dataset, encoder = read_dataset(videos), load_encoder(made.output / "runs" / "tcc")
     seen, held_out = (
         embed_videos(encoder, dataset.split(part), cache=frame_cache) for part in ("train", "val")
@@ -52,7 +52,7 @@ def test_the_report_has_every_row_and_the_numbers_of_evaluate(
 
 
 def test_every_method_of_how_many_and_every_update_is_heard_of(made: Comparison, heard: list[str]) -> None:
-    assert [word for word in heard if "/" in word] == [f"{done}/5" for done in range(6)]
+    assert [word for word in heard if "/" in word] == [f"{done}/6" for done in range(7)]
     assert heard.count("tcc") == heard.count("supervised") == 8
 
 

@@ -12,7 +12,7 @@ from cycleback.recipe.sections import ConvSettings, EncoderSettings
 from cycleback.runs import PRETRAINED, find_run, folder, load_encoder, published_models, run_split
 
 CONV = ConvSettings(conv_channels=(4,), fc_channels=(4,), embedding_size=3)
-TINY = Recipe(encoder=EncoderSettings(base="small", conv=CONV))
+TINY = Recipe(encoder=EncoderSettings(streams=("appearance",), base="small", embedder="conv", conv=CONV))
 MakeModel = Callable[[Path], Encoder]
 
 

@@ -106,7 +106,7 @@ def test_an_image_is_a_video_that_stands_still(picture: Path) -> None:
 
 
 def test_an_encoder_that_looks_at_differences_takes_no_image(picture: Path) -> None:
-    with pytest.raises(DataError, match=r"picture.png with this encoder: .* use a trained run"):
+    with pytest.raises(DataError, match=r"picture.png with this encoder: .* use a run trained with --recipe"):
         make_image_query(small_encoder("pooled"), picture)
 
 

@@ -129,10 +129,10 @@ def embed_live(
     """
     import torch
 
-    if encoder.embedder.standardize:  # measured: without its whole-video mean it places frames at random
+    if encoder.needs_whole_videos:  # measured: without its whole-video mean it places frames at random
         raise CheckpointError(
-            "an untrained encoder needs whole videos and cannot follow a stream. "
-            "Train one: cycleback train VIDEOS -o RUN"
+            "this encoder needs whole videos and cannot follow a stream. "
+            "Train one that does not: cycleback train VIDEOS --recipe appearance -o RUN"
         )
     extract = features or encoder.features
     with torch.inference_mode():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, check_table_and_picture, embed_inputs, load_or_embed
+from cycleback.cli.inputs import PRETRAINED, check_table_and_picture, embed_alike
 from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
@@ -51,11 +51,10 @@ def anomalies(
     check_table_and_picture(output, picture, overwrite=overwrite)
     if appearance and (embeddings is not None or (good / "index.json").is_file()):
         raise UserError("--appearance needs the videos: give folders of videos instead of embedding sets")
-    known = [load_or_embed(good, run=run)]
-    views = [embed_inputs(videos, run=run, embeddings=embeddings)]
+    pairs = [embed_alike(videos, good, run=run, embeddings=embeddings)]
     if appearance and run != PRETRAINED:
-        views.append(embed_inputs(videos))
-        known.append(load_or_embed(good, run=PRETRAINED))
+        pairs.append(embed_alike(videos, good, run=PRETRAINED, streams={"appearance": 1.0}))
+    views, known = zip(*pairs, strict=True)
     report = find_anomalies(views, known, false_alarms=false_alarms)
     _note_training_takes(known[0], run)
     if picture is not None:

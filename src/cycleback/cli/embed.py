@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import PRETRAINED
+from cycleback.cli.inputs import PRETRAINED, print_streams
 from cycleback.cli.options import Device, Json, Overwrite, Run
 from cycleback.cli.output import print_result
 
@@ -61,6 +61,7 @@ def embed(
             precision=cast(Precision | None, precision),
             progress=counter(bars, "embedding"),
         )
+    print_streams(embeddings)
     embeddings.save(output, overwrite=overwrite)
     frames = sum(len(embeddings[name]) for name in embeddings.names)
     print_result(

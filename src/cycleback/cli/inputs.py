@@ -1,6 +1,7 @@
 """Check what the user typed, and embed the videos the user named: the first steps of most commands."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,11 @@ PRETRAINED = "pretrained"
 
 
 def embed_inputs(
-    videos: Sequence[str] | None, *, run: str = PRETRAINED, embeddings: Path | None = None
+    videos: Sequence[str] | None,
+    *,
+    run: str = PRETRAINED,
+    embeddings: Path | None = None,
+    streams: Mapping[str, float] | None = None,
 ) -> "EmbeddingSet":
     """Embed video files or a folder, or load a saved embedding set.
 
@@ -23,6 +28,7 @@ def embed_inputs(
         videos: paths of videos, one folder, or names in the saved set (default: all of them).
         run: run folder, name of a model, or "pretrained".
         embeddings: a saved set to load; a `run` given with it must have made it.
+        streams: those of a set to compare with; None chooses their weights for these videos.
     """
     from cycleback.embeddings import EmbeddingSet, check_same_encoder
     from cycleback.models import fingerprint
@@ -35,16 +41,45 @@ def embed_inputs(
         return saved.subset(list(dict.fromkeys(videos))) if videos else saved
     paths = parse_videos(videos)
     with progress_bars() as display:
-        return embed_videos(run, paths, progress=counter(display, "embedding"))
+        embedded = embed_videos(run, paths, streams=streams, progress=counter(display, "embedding"))
+    print_streams(embedded)
+    return embedded
 
 
-def load_or_embed(source: Path, *, run: str) -> "EmbeddingSet":
-    """Load `source` if it is an embedding set; otherwise embed its videos with `run`."""
+def print_streams(embeddings: "EmbeddingSet") -> None:
+    """Print a line on stderr that says how much each stream of the encoder counts, if it has streams."""
+    from cycleback.models.streams import describe_streams
+
+    if embeddings.streams:
+        print(describe_streams(embeddings.streams), file=sys.stderr)
+
+
+def load_or_embed(source: Path, *, run: str, streams: Mapping[str, float] | None = None) -> "EmbeddingSet":
+    """Load `source` if it is an embedding set; otherwise embed its videos, as `embed_inputs` does."""
     if not source.exists():
         raise UserError(f"{source} does not exist; pass a folder of videos or an embedding set")
     if (source / "index.json").is_file():
         return embed_inputs(None, embeddings=source)
-    return embed_inputs([str(source)], run=run)
+    return embed_inputs([str(source)], run=run, streams=streams)
+
+
+def embed_alike(
+    videos: Sequence[str] | None,
+    other: Path,
+    *,
+    run: str,
+    embeddings: Path | None = None,
+    streams: Mapping[str, float] | None = None,
+) -> "tuple[EmbeddingSet, EmbeddingSet]":
+    """Embed `videos` as `embed_inputs` does and `other` as `load_or_embed` does, to be compared.
+
+    An untrained encoder weighs its streams for `other`, unless weights or embeddings of `videos` are given.
+    """
+    if embeddings is None:
+        second = load_or_embed(other, run=run, streams=streams)
+        return embed_inputs(videos, run=run, streams=second.streams), second
+    first = embed_inputs(videos, run=run, embeddings=embeddings)
+    return first, load_or_embed(other, run=run, streams=first.streams)
 
 
 def parse_videos(videos: Sequence[str] | None) -> Path | list[Path]:

@@ -9,8 +9,8 @@ from cycleback.cli.inputs import (
     PRETRAINED,
     check_choice,
     check_table_and_picture,
+    embed_alike,
     embed_inputs,
-    load_or_embed,
 )
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_result
@@ -48,8 +48,10 @@ def progress(
 
     check_choice("alignment method", method, METHODS)
     check_table_and_picture(output, picture, overwrite=overwrite)
-    reached = None if goal is None else load_or_embed(goal, run=run)
-    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    if goal is None:
+        embedding_set, reached = embed_inputs(videos, run=run, embeddings=embeddings), None
+    else:
+        embedding_set, reached = embed_alike(videos, goal, run=run, embeddings=embeddings)
     source, name = _find_reference(reference, embedding_set, run=run, embeddings=embeddings)
     report = measure_progress(embedding_set, name, source=source, goal=reached, method=method)  # type: ignore[arg-type]
     if picture is not None:
@@ -73,5 +75,5 @@ def _find_reference(
     if embeddings is None and not Path(reference).is_file():
         some = ", ".join(embedding_set.names[:5])
         raise UserError(f"no reference {reference!r}: give the path of a video, or one of {some}")
-    source = embed_inputs([reference], run=run, embeddings=embeddings)
+    source = embed_inputs([reference], run=run, embeddings=embeddings, streams=embedding_set.streams)
     return source, source.names[0]

@@ -12,7 +12,7 @@ import torch
 from cycleback.applications import keep_own_pace, locate_videos, match_reference, write_synced
 from cycleback.applications.plots import draw_similarity, shared_events
 from cycleback.comparison.figures import data_url, draw_map
-from cycleback.comparison.methods import BASELINES, FROZEN, UNTRAINED, Method
+from cycleback.comparison.methods import FROZEN, UNTRAINED, Method
 from cycleback.comparison.page import figure, render_page, scores_section
 from cycleback.comparison.plan import Plan
 from cycleback.comparison.rows import TrainingStopped, Workspace, score_row
@@ -21,12 +21,15 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import OutputExistsError, UserError, require
 from cycleback.evaluation import TIME_ONLY, Report
 from cycleback.files import write_bytes, write_json, write_text
+from cycleback.models import Encoder
 from cycleback.progress import Progress
 from cycleback.recipe import Recipe, build_encoder, load_recipe
 from cycleback.runs import load_encoder, train
+from cycleback.runs.folder import build_pretrained
 from cycleback.synth import write_dataset
 
 TRAINED = "trained"
+BASELINES = (TIME_ONLY, UNTRAINED, FROZEN)
 TITLES = {
     TRAINED: "trained: learned without labels",
     TIME_ONLY: f"{TIME_ONLY}: frame i of n is i/n",
@@ -114,7 +117,12 @@ def run_demo(
         raise TrainingStopped(f"the demo's training stopped at update {state.step}")
     torch.manual_seed(seed)
     trained = load_encoder(out / "run")
-    encoders = {TRAINED: trained, TIME_ONLY: None, UNTRAINED: build_encoder(recipe), FROZEN: load_encoder()}
+    encoders: dict[str, Encoder | None] = {
+        TRAINED: trained,
+        TIME_ONLY: None,
+        UNTRAINED: build_encoder(recipe),
+    }
+    encoders[FROZEN] = build_pretrained(("appearance",))
     rows: dict[str, Report] = {}
     for method in plan.methods:
         rows[method.name], _ = score_row(method, encoders[method.name], plan, workspace)

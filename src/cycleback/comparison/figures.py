@@ -18,7 +18,7 @@ from cycleback.alignment import align
 from cycleback.applications.plots import draw_similarity, shared_events
 from cycleback.applications.plots.figure import PHASE_COLOURS, image_bytes, new_figure
 from cycleback.applications.plots.maps import draw_phase_dots, draw_time_dots, project, spread_points
-from cycleback.comparison.methods import FROZEN, UNTRAINED
+from cycleback.comparison.methods import FROZEN, UNTRAINED, UNTRAINED_STREAMS
 from cycleback.comparison.plan import Plan
 from cycleback.comparison.rows import (
     Workspace,
@@ -38,7 +38,12 @@ from cycleback.video import probe
 Rows = Mapping[str, Mapping[str, Any]]
 Points = NDArray[np.float64]
 MARKERS = "osD^vPX*"
-BASELINE_STYLES = {TIME_ONLY: ("#000000", ":"), FROZEN: ("#777777", "--"), UNTRAINED: ("#777777", "-.")}
+BASELINE_STYLES = {
+    TIME_ONLY: ("#000000", ":"),
+    FROZEN: ("#777777", "--"),
+    UNTRAINED: ("#777777", "-."),
+    UNTRAINED_STREAMS: ("#000000", "--"),
+}
 LINE_COLOURS = [colour for colour in PHASE_COLOURS if colour != "#BBBBBB"]  # too close to the baselines
 MAX_ERROR = 30  # frames shown in the distribution of errors
 MAX_POINTS = 700  # frames on a map: t-SNE slows with their square
@@ -315,7 +320,8 @@ def _training_stages(
         return {-1: EmbeddingSet.load(workspace.embeddings(best)).subset(list(pair))}
     recipe = plan.recipes[best]
     start = recipe.run.start_from
-    encoders: dict[int, Encoder] = {0: load_encoder(start) if start else untrained_encoder(recipe, plan)}
+    first = load_encoder(start) if start else untrained_encoder(recipe, plan, workspace)
+    encoders: dict[int, Encoder] = {0: first}
     encoders |= load_snapshots(workspace.snapshots(best))
     training = read_json(workspace.training(best)) or {}
     encoders[training.get("updates", recipe.optimizer.num_updates)] = encoder

@@ -1,7 +1,7 @@
 """The methods and baselines that results are reported for: the names of the rows of every table.
 
 A trained method is a sum of losses joined by "+", such as `tcc+tcn`. Three variants of TCC have names of
-their own. The baselines learn nothing; a comparison always has all three.
+their own. The baselines learn nothing; a comparison always has all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,9 @@ from cycleback.errors import ConfigError, did_you_mean
 from cycleback.evaluation import TIME_ONLY
 from cycleback.recipe import Recipe, load_recipe
 
-UNTRAINED, FROZEN = "untrained", "frozen"
-BASELINES = (TIME_ONLY, UNTRAINED, FROZEN)
+UNTRAINED, FROZEN, UNTRAINED_STREAMS = "untrained", "frozen", "streams"
+BASELINES = (TIME_ONLY, UNTRAINED, FROZEN, UNTRAINED_STREAMS)
+TITLES = {UNTRAINED_STREAMS: "untrained streams"}
 
 
 class Part(NamedTuple):
@@ -65,6 +66,8 @@ class Method:
     @property
     def title(self) -> str:
         """The name for people: losses in their usual spelling."""
+        if self.name in TITLES:
+            return TITLES[self.name]
         return " + ".join(PARTS[part].title if part in PARTS else part for part in self.name.split("+"))
 
     @property

@@ -1,7 +1,7 @@
 """Embeddings of perturbed videos: cut short, at another speed, or with a still lead-in.
 
-A perturbation only reorders frames, so cached features of a frozen base are reused. The lead-in shows the
-background: the median of each pixel over the video.
+A perturbation only reorders frames, so cached features of a frozen base and cached poses are reused. Motion
+is measured anew. The lead-in shows the background: the median of each pixel over the video.
 
 Shapes: N frames of a video, M frames after the perturbation, H W pixels, F feature channels, h w feature map.
 """
@@ -19,10 +19,11 @@ from cycleback.data import Dataset, FrameCache, VideoRecord, event_frames, load_
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.embed import embed_maps
-from cycleback.embeddings.features import FeatureCache
+from cycleback.embeddings.features import FeatureCache, FusedFeatures
 from cycleback.evaluation.perturbations import BACKGROUND, perturb
 from cycleback.models import Encoder
 from cycleback.training.videos import load_times
+from cycleback.video.motion import MotionMeter
 
 MEDIAN_FRAMES = 100  # frames that the background is the median of, spread over the video
 
@@ -33,7 +34,9 @@ class Library:
 
     encoder: Encoder | None  # in evaluation mode, on the device to use; None for time-only embeddings
     frames: FrameCache
-    features: FeatureCache | None = None  # None where the base is trained, or frames are vectors
+    features: FeatureCache | FusedFeatures | None = (
+        None  # None where the base is trained, or frames are vectors
+    )
 
 
 def perturbed_set(library: Library, videos: Dataset, *, kind: str, seed: int = 0) -> EmbeddingSet:
@@ -48,7 +51,7 @@ def perturbed_set(library: Library, videos: Dataset, *, kind: str, seed: int = 0
         change = perturb(record.name, len(times), event_frames(record, times), kind=kind, seed=seed)
         arrays[record.name] = embed_indices(library, record, change.indices)
         events[record.name] = dict(change.events)
-        rates[record.name] = (len(times) - 1) / float(times[-1] - times[0]) if times[-1] > times[0] else 30.0
+        rates[record.name] = _frame_rate(times)
     return EmbeddingSet.from_arrays(
         arrays,
         events=events,
@@ -67,6 +70,8 @@ def embed_indices(
     encoder = library.encoder.eval()
     if record.kind == "sequence":
         maps = iter([_vector_maps(encoder, record, indices)])
+    elif isinstance(library.features, FusedFeatures):
+        maps = iter([_fuse(library.features, record, indices)])
     elif library.features is not None:
         maps = _cached_maps(library.features, record, indices)
     else:
@@ -89,13 +94,46 @@ def _vector_maps(encoder: Encoder, record: VideoRecord, indices: NDArray[np.int6
 
 def _cached_maps(features: FeatureCache, record: VideoRecord, indices: NDArray[np.int64]) -> Iterator[Tensor]:
     """Yield chunks (m, F, h, w) of the cached feature maps of the unperturbed video."""
-    maps = features.load(record)
-    blank = None
-    if (indices == BACKGROUND).any():
-        picture = background(features.frames.load(record).frames)
-        blank = features.extract(picture[None])[0].half().cpu().numpy()
+    maps, blank = features.load(record), _blank_map(features, record, indices)
     for start in range(0, len(indices), CHUNK_FRAMES):
         yield torch.from_numpy(_take(maps, indices[start : start + CHUNK_FRAMES], blank))
+
+
+def _blank_map(
+    features: FeatureCache, record: VideoRecord, indices: NDArray[np.int64]
+) -> NDArray[np.float16] | None:
+    """Return the feature map (F, h, w) of the background, if it is shown."""
+    if not (indices == BACKGROUND).any():
+        return None
+    picture = background(features.frames.load(record).frames)
+    blank: NDArray[np.float16] = features.extract(picture[None])[0].half().cpu().numpy()
+    return blank
+
+
+def _fuse(features: FusedFeatures, record: VideoRecord, indices: NDArray[np.int64]) -> Tensor:
+    """Return features (M, V, 1, 1) of the streams of a perturbed video, which keeps its frame rate."""
+    cached, raw = features.frames.load(record), features.load_raw(record)
+    times = np.arange(len(indices)) / _frame_rate(cached.times)
+    if features.maps is not None:
+        raw["appearance"] = _take(raw["appearance"], indices, _blank_map(features.maps, record, indices))
+    if "motion" in raw:
+        raw["motion"] = _measure_motion(_take(cached.frames, indices), times)
+    if "pose" in raw:
+        nobody = background(raw["pose"]) * [1, 1, 0]  # the background shows no person: its score is 0
+        raw["pose"] = _take(raw["pose"], indices, nobody)
+    return torch.from_numpy(features.base.fuse(raw, times))
+
+
+def _measure_motion(frames: NDArray[np.uint8], times: NDArray[np.float64]) -> NDArray[np.float16]:
+    """Return the motion (M, 4, 8, 8) of frames (M, H, W, 3)."""
+    motion = MotionMeter().push(frames, times)
+    motion[0] = motion[min(1, len(motion) - 1)]  # no frame is shown before the first
+    return motion
+
+
+def _frame_rate(times: NDArray[np.float64]) -> float:
+    """Return the frames per second of a video from its times (N,)."""
+    return (len(times) - 1) / float(times[-1] - times[0]) if times[-1] > times[0] else 30.0
 
 
 def _compute_maps(

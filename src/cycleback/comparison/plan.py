@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from cycleback import __version__
-from cycleback.comparison.methods import DEFAULT, FROZEN, Method, method_recipe, parse_methods
+from cycleback.comparison.methods import (
+    DEFAULT,
+    FROZEN,
+    UNTRAINED_STREAMS,
+    Method,
+    method_recipe,
+    parse_methods,
+)
 from cycleback.data import Dataset, VideoRecord, read_dataset, split_dataset
 from cycleback.data.sources import record_digest
 from cycleback.errors import ConfigError, DataError, one_of
@@ -92,7 +99,10 @@ def make_plan(
         raise ConfigError(f"no protocol {protocol!r}: expected {one_of(PROTOCOLS)}")
     wanted = parse_methods(methods)
     dataset = read_dataset(directory)
-    name = recipe or ("poses" if all(record.kind == "sequence" for record in dataset) else "fast")
+    is_sequences = all(record.kind == "sequence" for record in dataset)
+    name = recipe or ("poses" if is_sequences else "fast")
+    if is_sequences:
+        wanted = [method for method in wanted if method.name != UNTRAINED_STREAMS]
     recipes = {m.name: method_recipe(m, recipe=name, overrides=overrides, seed=seed) for m in wanted}
     require_used(overrides, recipes.values())
     dataset = _split(dataset, recipes[wanted[-1].name], seed)

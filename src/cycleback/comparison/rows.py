@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from cycleback.comparison.methods import FROZEN, UNTRAINED, Method
+from cycleback.comparison.methods import FROZEN, UNTRAINED, UNTRAINED_STREAMS, Method
 from cycleback.comparison.perturbed import Library, perturbed_set
 from cycleback.comparison.plan import Plan
 from cycleback.data import Dataset, FrameCache, event_frames
@@ -26,16 +26,16 @@ from cycleback.errors import OutputExistsError, TrainingError, UserError
 from cycleback.evaluation import PERTURBATIONS, TIME_ONLY, Report, evaluate, time_only_embeddings
 from cycleback.evaluation.scores import ROBUST
 from cycleback.files import atomic_folder, write_json
-from cycleback.models import Encoder, VectorBase
+from cycleback.models import Encoder, FusedBase
 from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.progress import Progress
 from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder
 from cycleback.recipe.files import parse_toml
 from cycleback.recipe.sections import EncoderSettings, PooledSettings, VectorSettings
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
-from cycleback.runs.folder import complete_recipe, open_caches
+from cycleback.runs.folder import build_pretrained, complete_recipe, open_caches
 from cycleback.training import StepReport
-from cycleback.training.videos import load_times, load_vectors
+from cycleback.training.videos import fit_base, load_times
 
 MARKER, FORMAT = "comparison.json", 2  # 1 named its rows differently
 SNAPSHOTS = (0.1, 0.3)  # shares of the updates after which a copy of the encoder is kept
@@ -251,27 +251,33 @@ def load_row_encoder(method: Method, plan: Plan, workspace: Workspace) -> Encode
     if method.name == TIME_ONLY:
         return None
     if method.name == UNTRAINED:
-        return untrained_encoder(plan.recipes[method.name], plan)
+        return untrained_encoder(plan.recipes[method.name], plan, workspace)
+    if method.name == UNTRAINED_STREAMS:
+        return _fit(build_pretrained(), plan, workspace)
     if method.name != FROZEN:
         return load_encoder(workspace.run(method.name))
     if plan.has_pictures:
-        return load_encoder()
+        return build_pretrained(("appearance",))
     raw = EncoderSettings(
         base="vector",
         embedder="pooled",
         vector=VectorSettings(velocity=False),
         pooled=PooledSettings(grid=1, standardize=False),
     )
-    return untrained_encoder(Recipe(encoder=raw), plan)
+    return untrained_encoder(Recipe(encoder=raw), plan, workspace)
 
 
-def untrained_encoder(recipe: Recipe, plan: Plan) -> Encoder:
+def untrained_encoder(recipe: Recipe, plan: Plan, workspace: Workspace) -> Encoder:
     """Return the encoder that a run of this recipe starts with."""
     torch.manual_seed(recipe.run.seed)
-    encoder = build_encoder(complete_recipe(recipe, plan.train))
-    if isinstance(encoder.base, VectorBase):
-        encoder.base.fit(load_vectors(record) for record in plan.train)
-    return encoder.eval()
+    return _fit(build_encoder(complete_recipe(recipe, plan.train)), plan, workspace)
+
+
+def _fit(encoder: Encoder, plan: Plan, workspace: Workspace) -> Encoder:
+    """Set what the base takes from the training videos, as a training does."""
+    encoder = encoder.to(choose_device(workspace.device)).eval()
+    fit_base(encoder, plan.train.records, frames=open_caches(encoder, workspace.cache)[0])
+    return encoder
 
 
 def score_row(
@@ -289,7 +295,14 @@ def score_row(
     def embed(videos: Dataset) -> EmbeddingSet:
         if library.encoder is None:
             return time_only_set(library.frames, videos)
-        return embed_videos(library.encoder, videos, device=workspace.device, cache=workspace.cache)
+        base = library.encoder.base
+        return embed_videos(
+            library.encoder,
+            videos,
+            device=workspace.device,
+            cache=workspace.cache,
+            streams=base.stream_weights if isinstance(base, FusedBase) else None,
+        )
 
     def score(videos: EmbeddingSet) -> Report:
         return evaluate(

@@ -53,7 +53,7 @@ def compare(
     """Train every method on a data set, score all on its held-out videos, and write the page.
 
     Rows that `output` already holds with the same settings are reused, and an interrupted training resumes.
-    The baselines time-only, untrained and frozen are always among the rows.
+    The baselines time-only, untrained, frozen and streams are always among the rows; streams need videos.
 
     Args:
         directory: folder of videos or sequences, with or without labels and a split.

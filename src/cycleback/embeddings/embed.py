@@ -17,9 +17,9 @@ from torch import Tensor
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings.batches import Batch, Video, batch_across_videos, batch_each_video
 from cycleback.embeddings.embedding_set import EmbeddingSet
-from cycleback.embeddings.features import FeatureCache
+from cycleback.embeddings.features import FeatureCache, FusedFeatures
 from cycleback.errors import DataError
-from cycleback.models import Embedder, Encoder, FastEncoder, Precision, fingerprint
+from cycleback.models import Embedder, Encoder, FastEncoder, FusedBase, Precision, fingerprint
 from cycleback.prefetch import prefetch
 from cycleback.progress import Counter, ignore
 
@@ -32,7 +32,7 @@ def embed_records(
     records: Sequence[VideoRecord],
     *,
     frames: FrameCache,
-    features: FeatureCache | None = None,
+    features: FeatureCache | FusedFeatures | None = None,
     event_names: Sequence[str] = (),
     precision: Precision | None = None,
     progress: Counter = ignore,
@@ -43,18 +43,22 @@ def embed_records(
         encoder: on the device to use; put into evaluation mode.
         records: videos or frame folders; sequences for an encoder of vectors.
         frames: the cache of decoded frames.
-        features: the cache of a frozen base's feature maps, in the same precision; None computes them anew.
+        features: the features of a frozen base, in the same precision; None computes them anew. Streams need
+            them, from `open_features`.
         event_names: the key events of the data set, in order.
         precision: None: "bfloat16" on a GPU, "float32" elsewhere.
         progress: called after each video with frames; the total is estimated until all are decoded.
     """
     if not records:
         raise DataError("no videos to embed")
-    _check_kinds(encoder, records)
+    check_kinds(encoder, records)
     encoder = encoder.eval()
-    fast = FastEncoder(encoder, precision=precision) if encoder.input_kind == "images" else None
-    if fast is not None and features is not None and features.precision != fast.precision:
-        raise ValueError(f"features are {features.precision}, but precision {fast.precision} is asked for")
+    fast = None
+    if encoder.input_kind == "images" and not encoder.base.needs_whole_videos:
+        fast = FastEncoder(encoder, precision=precision)
+        if isinstance(features, FeatureCache) and features.precision != fast.precision:
+            asked = f"precision {fast.precision} is asked for"
+            raise ValueError(f"features are {features.precision}, but {asked}")
     embedder = encoder.embedder if fast is None else fast.embedder
     arrays: dict[str, NDArray[np.float32]] = {}
     times: dict[str, NDArray[np.float64]] = {}
@@ -73,6 +77,7 @@ def embed_records(
         paths={record.name: str(record.path) for record in records},
         encoder=fingerprint(encoder),
         can_count_frames=encoder.embedder.can_count_frames,
+        streams=encoder.base.stream_weights if isinstance(encoder.base, FusedBase) else None,
         event_names=list(event_names) or None,
     )
 
@@ -125,7 +130,7 @@ def _wait(
     return record, host.numpy().copy()  # pinned memory is scarce
 
 
-def _check_kinds(encoder: Encoder, records: Sequence[VideoRecord]) -> None:
+def check_kinds(encoder: Encoder, records: Sequence[VideoRecord]) -> None:
     """Refuse videos for an encoder of vectors, and sequences of vectors for an encoder of images."""
     kinds = ("sequences (.npz)", "videos")
     expected, other = kinds if encoder.input_kind == "vectors" else kinds[::-1]
@@ -140,7 +145,7 @@ def _iter_maps(
     records: Sequence[VideoRecord],
     *,
     frames: FrameCache,
-    features: FeatureCache | None,
+    features: FeatureCache | FusedFeatures | None,
     times: dict[str, NDArray[np.float64]],
 ) -> Iterator[tuple[VideoRecord, Iterator[Tensor]]]:
     """Yield records as they become ready, each with chunks (n, F, h, w) of its feature maps.
@@ -148,7 +153,7 @@ def _iter_maps(
     The seconds (N,) of their frames are stored in `times`.
     """
     device = encoder.device
-    if fast is None:
+    if encoder.input_kind == "vectors":
         for record in records:
             sequence = load_sequence(record)
             times[record.name] = sequence.times
@@ -160,7 +165,8 @@ def _iter_maps(
         batches: Iterator[Batch] = prefetch(batch_across_videos(videos), depth=BATCHES_AHEAD)
     else:
         batches = batch_each_video(videos)
-    chunks = _iter_chunks(batches, fast.features if features is None else None, device)
+    base = encoder.base if fast is None else fast.features
+    chunks = _iter_chunks(batches, base if features is None else None, device)
     for record, group in groupby(chunks, key=itemgetter(0)):
         yield record, map(itemgetter(1), group)
 
@@ -168,7 +174,7 @@ def _iter_maps(
 def _iter_videos(
     records: Sequence[VideoRecord],
     frames: FrameCache,
-    features: FeatureCache | None,
+    features: FeatureCache | FusedFeatures | None,
     times: dict[str, NDArray[np.float64]],
 ) -> Iterator[Video]:
     """Yield videos as they are decoded, with their frames, or with cached feature maps."""

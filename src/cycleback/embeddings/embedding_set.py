@@ -54,6 +54,7 @@ class EmbeddingSet:
         fps: Mapping[str, float] | float | None = None,
         encoder: str | None = None,
         can_count_frames: bool = False,
+        streams: Mapping[str, float] | None = None,
         event_names: Sequence[str] | None = None,
     ) -> Self:
         """Build a set from one (N, D) array per video; all mappings use the same names.
@@ -68,6 +69,7 @@ class EmbeddingSet:
                 assumes 30 frames per second and `fps` is None.
             encoder: fingerprint of the encoder that made the embeddings.
             can_count_frames: whether its embedder is recurrent, and so may solve the task by counting.
+            streams: the weight of each stream of the encoder, if it has streams.
             event_names: all key events, in order; by default the events of the videos.
         """
         rates = dict.fromkeys(arrays, fps) if isinstance(fps, int | float) else fps
@@ -85,7 +87,11 @@ class EmbeddingSet:
             entries.append(VideoEntry(name, start, len(block), about["action"] or "", path, rate, labels))
             clocks.append(clock)
         index = SetIndex.build(
-            entries, event_names=event_names, encoder=encoder, can_count_frames=can_count_frames
+            entries,
+            event_names=event_names,
+            encoder=encoder,
+            can_count_frames=can_count_frames,
+            streams=streams,
         )
         return cls(_join(blocks.values()), _join(clocks), index)
 
@@ -139,6 +145,11 @@ class EmbeddingSet:
     def can_count_frames(self) -> bool:
         """Whether the embedder is recurrent, and so may solve the task by counting frames."""
         return self._index.can_count_frames
+
+    @property
+    def streams(self) -> dict[str, float]:
+        """The weight of each stream of the encoder; empty if it sees only appearance, or vectors."""
+        return dict(self._index.streams)
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -215,7 +226,7 @@ class EmbeddingSet:
                 raise EmbeddingError(f"{name}: {count} embeddings for {entry.length} frames")
         blocks = _check_arrays({name: arrays[name] for name in self})
         times = _join([self.times(name) for name in self])
-        index = replace(self._index.compact(), encoder=encoder, can_count_frames=False)
+        index = replace(self._index.compact(), encoder=encoder, can_count_frames=False, streams={})
         return type(self)(_join(blocks.values()), times, index)
 
 

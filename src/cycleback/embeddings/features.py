@@ -1,11 +1,14 @@
-"""Feature maps of a frozen base, computed once per frame and kept on disk.
+"""Features of a frozen base, computed once per frame and kept on disk.
 
-With a frozen base the maps never change, so training touches only the embedder: minutes become seconds.
+With a frozen base the features never change, so training touches only the embedder: minutes become seconds.
+
+Shapes: N frames of a video, F feature channels, h w feature map, V size of a vector.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +17,18 @@ from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.embeddings.batches import CHUNK_FRAMES
+from cycleback.embeddings.poses import PoseCache
 from cycleback.files import atomic_file
-from cycleback.models import Base, Precision, base_fingerprint, default_precision, fast_inference
+from cycleback.models import (
+    STREAMS,
+    Base,
+    FusedBase,
+    Precision,
+    base_fingerprint,
+    default_precision,
+    fast_inference,
+)
+from cycleback.models.streams import stream_vectors, weigh_streams
 from cycleback.progress import Counter, ignore
 
 KEYS = {("cpu", "float32"): "", ("cuda", "bfloat16"): "-bfloat16"}  # the two usual kinds of maps
@@ -62,13 +75,7 @@ class FeatureCache:
 
     def fill(self, records: Sequence[VideoRecord], *, progress: Counter = ignore) -> None:
         """Compute the maps of all records that have none. `progress` counts the frames of all records."""
-        total, before = sum(self.frames.load(record).num_frames for record in records), 0
-
-        def count(done: int, _: int) -> None:
-            progress(before + done, total)
-
-        for record in records:
-            before += len(self.load(record, progress=count))
+        _count_frames(self.frames, records, self.load, progress)
 
     def extract(self, frames: NDArray[np.uint8]) -> Tensor:
         """Compute the maps (n, F, h, w) of frames (n, H, W, 3)."""
@@ -87,3 +94,86 @@ class FeatureCache:
                 maps[start : start + len(features)] = features
                 progress(start + len(features), len(frames))
             del maps
+
+
+class FusedFeatures:
+    """Features (N, V, 1, 1) float32 of streams side by side, joined anew at each call.
+
+    What takes long is kept on disk: feature maps of the network, motion, and poses.
+
+    Args:
+        frames: the cache of decoded frames.
+        base: used as it is, so that a change of its weights has an effect.
+        device, precision: of the network, as in `FeatureCache`.
+    """
+
+    def __init__(
+        self,
+        frames: FrameCache,
+        base: FusedBase,
+        *,
+        device: torch.device | None = None,
+        precision: Precision | None = None,
+    ) -> None:
+        self.frames, self.base = frames, base
+        self.maps = None
+        if base.appearance is not None:
+            self.maps = FeatureCache(frames, base.appearance, device=device, precision=precision)
+        self._poses = PoseCache(frames, device) if "pose" in base.streams else None
+
+    def load(self, record: VideoRecord) -> NDArray[np.float32]:
+        """Return the features (N, V, 1, 1) of one video."""
+        used = [stream for stream, weight in self.base.stream_weights.items() if weight > 0]
+        return self.base.fuse(self.load_raw(record, used), self.frames.load(record).times)
+
+    def load_raw(
+        self, record: VideoRecord, streams: Sequence[str] = STREAMS, *, progress: Counter = ignore
+    ) -> dict[str, NDArray[Any]]:
+        """Return the raw measurements of one video by stream; they are computed on first use.
+
+        Args:
+            streams: only these, of the streams of the base.
+            progress: called with (frames done, frames of the video) by the slowest stream.
+        """
+        raw: dict[str, NDArray[Any]] = {}
+        if self.maps is not None and "appearance" in streams:
+            raw["appearance"] = self.maps.load(record, progress=progress if self._poses is None else ignore)
+        if "motion" in self.base.streams and "motion" in streams:
+            raw["motion"] = self.frames.load(record).motion
+        if self._poses is not None and "pose" in streams:
+            raw["pose"] = self._poses.load(record, progress=progress)
+        return raw
+
+    def fill(self, records: Sequence[VideoRecord], *, progress: Counter = ignore) -> None:
+        """Compute everything that is kept on disk. `progress` counts the frames of all records."""
+        _count_frames(self.frames, records, self.load_raw, progress)
+
+    def weigh(self, records: Sequence[VideoRecord], *, progress: Counter = ignore) -> dict[str, float]:
+        """Choose the weight of each stream for these videos; see `weigh_streams`."""
+        self.fill(records, progress=progress)
+        return weigh_streams(
+            stream_vectors(self.load_raw(record), self.frames.load(record).times) for record in records
+        )
+
+
+def open_features(
+    frames: FrameCache,
+    base: Base,
+    *,
+    device: torch.device | None = None,
+    precision: Precision | None = None,
+) -> FeatureCache | FusedFeatures:
+    """Open the features of a frozen base; the arguments are those of `FeatureCache`."""
+    if isinstance(base, FusedBase):
+        return FusedFeatures(frames, base, device=device, precision=precision)
+    return FeatureCache(frames, base, device=device, precision=precision)
+
+
+def _count_frames(
+    frames: FrameCache, records: Sequence[VideoRecord], load: Callable[..., object], progress: Counter
+) -> None:
+    """Call `load(record, progress=...)` for each record, and count the frames of all records together."""
+    counts = [frames.load(record).num_frames for record in records]
+    for number, record in enumerate(records):
+        before = sum(counts[:number])
+        load(record, progress=lambda done, _, before=before: progress(before + done, sum(counts)))

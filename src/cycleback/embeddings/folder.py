@@ -51,6 +51,7 @@ class SetIndex:
     action_events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     encoder: str | None = None
     can_count_frames: bool = False  # whether its embedder knows how long the video has run
+    streams: Mapping[str, float] = field(default_factory=dict)  # the weight of each, of an encoder of streams
 
     @classmethod
     def build(
@@ -60,6 +61,7 @@ class SetIndex:
         event_names: Sequence[str] | None,
         encoder: str | None,
         can_count_frames: bool = False,
+        streams: Mapping[str, float] | None = None,
     ) -> Self:
         """Index `entries`; without `event_names`, events are named in order of appearance."""
         labelled = tuple(dict.fromkeys(event for entry in entries for event in entry.events))
@@ -68,7 +70,8 @@ class SetIndex:
             if event not in names:
                 raise EmbeddingError(f"there is no key event {event!r}. {did_you_mean(event, names)}")
         by_name = {entry.name: entry for entry in entries}
-        return cls(by_name, names, _events_by_action(entries, names), encoder, can_count_frames)
+        events = _events_by_action(entries, names)
+        return cls(by_name, names, events, encoder, can_count_frames, dict(streams or {}))
 
     def subset(self, names: Sequence[str]) -> Self:
         """Return the index of the videos `names`, in that order."""
@@ -95,8 +98,8 @@ class SetIndex:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of `index.json`."""
-        head = {"format": FORMAT, "version": VERSION, "encoder": self.encoder}
-        head["can_count_frames"] = self.can_count_frames
+        head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "encoder": self.encoder}
+        head |= {"can_count_frames": self.can_count_frames, "streams": dict(self.streams)}
         labels = {"event_names": self.event_names, "action_events": dict(self.action_events)}
         return {**head, **labels, "videos": [asdict(entry) for entry in self.entries.values()]}
 
@@ -118,6 +121,7 @@ class SetIndex:
                 by_action,
                 content["encoder"],
                 bool(content.get("can_count_frames", False)),
+                dict(content.get("streams", {})),
             )
             is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
         except (KeyError, TypeError, AttributeError) as error:

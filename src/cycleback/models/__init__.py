@@ -20,17 +20,20 @@ from cycleback.models.inference import FastEncoder, Precision, default_precision
 from cycleback.models.registry import BASES, EMBEDDERS, build_base, build_embedder, rebuild_base
 from cycleback.models.resnet50 import ResNet50
 from cycleback.models.scratch import SmallBase, VGGMBase
+from cycleback.models.streams import STREAMS, FusedBase
 from cycleback.models.vector import VectorBase
 
 __all__ = [
     "BASES",
     "EMBEDDERS",
+    "STREAMS",
     "Base",
     "ConvEmbedder",
     "EfficientNetLite0",
     "Embedder",
     "Encoder",
     "FastEncoder",
+    "FusedBase",
     "Precision",
     "Preprocessing",
     "ResNet50",

@@ -25,6 +25,7 @@ class Base(nn.Module, ABC):
     in_channels: int = 3  # size of a frame's first axis: colours of an image, size of a vector
     channels: int  # feature channels of the output (F)
     stride: int  # pixels of the image per step of the feature map
+    needs_whole_videos: bool = False  # whether the features of a frame depend on its whole video
     float32_parts: tuple[str, ...] = ()  # layers that lose too much accuracy in bfloat16, by name
     preprocess: "Normalize"  # of bases with the default `normalize`
 

@@ -58,6 +58,11 @@ class Encoder(nn.Module):
         """The device of its weights."""
         return next(chain(self.parameters(), self.buffers())).device
 
+    @property
+    def needs_whole_videos(self) -> bool:
+        """Whether a frame cannot be embedded without the rest of its video."""
+        return self.base.needs_whole_videos or self.embedder.standardize
+
     def features(self, frames: Tensor) -> Tensor:
         """Map frames to features (N, F, h, w).
 

@@ -20,7 +20,7 @@ from cycleback.losses import (
     TCCLoss,
     TCNLoss,
 )
-from cycleback.models import Base, Encoder, build_base, build_embedder, freeze, rebuild_base
+from cycleback.models import Base, Encoder, FusedBase, build_base, build_embedder, freeze, rebuild_base
 from cycleback.recipe.sections import DataSettings, EncoderSettings, LossSettings, Recipe
 from cycleback.training import BatchMaker, OptimizerSettings
 
@@ -58,11 +58,7 @@ def build_encoder(recipe: Recipe, *, saved: Path | None = None) -> Encoder:
     If the weights of the run folder `saved` will be loaded, no pretrained file is needed.
     """
     settings = recipe.encoder
-    options = settings.options(settings.base)
-    if saved is None:
-        base = build_base(settings.base, **options)
-    else:
-        base = rebuild_base(settings.base, saved, **options)
+    base = _build_base(settings, saved)
     size = (recipe.data.frame_size, recipe.data.frame_size)
     embedder = build_embedder(settings.embedder, base.channels, **_embedder_options(settings, base, size))
     encoder = Encoder(base, embedder, frame_size=size, fit=recipe.data.fit)
@@ -70,10 +66,23 @@ def build_encoder(recipe: Recipe, *, saved: Path | None = None) -> Encoder:
     return encoder
 
 
+def _build_base(settings: EncoderSettings, saved: Path | None) -> Base:
+    if settings.is_fused and "appearance" not in settings.streams:
+        return FusedBase(settings.streams)
+    options = settings.options(settings.base)
+    if saved is None:
+        base = build_base(settings.base, **options)
+    else:
+        base = rebuild_base(settings.base, saved, **options)
+    return FusedBase(settings.streams, base) if settings.is_fused else base
+
+
 def _embedder_options(settings: EncoderSettings, base: Base, size: tuple[int, int]) -> dict[str, Any]:
     options = settings.options(settings.embedder)
     if settings.embedder == "conv" and settings.conv.pooling == "flatten":
         options["feature_map_size"] = base.feature_map_size(*size)
+    if settings.embedder == "pooled" and isinstance(base, FusedBase):
+        options |= {"grid": 1, "standardize": False}  # streams are averaged and normalised already
     return options
 
 

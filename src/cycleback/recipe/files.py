@@ -97,6 +97,18 @@ def load_recipe(
     return build(Recipe, values, source=name)
 
 
+def load_saved_recipe(path: Path) -> Recipe:
+    """Load the recipe that a run was trained with.
+
+    A recipe without `encoder.streams` is from a version that saw only appearance, by the paper's embedder.
+    """
+    encoder = read_toml(path).get("encoder", {})
+    if "streams" in encoder:
+        return load_recipe(path)
+    embedder = encoder.get("embedder", "conv")
+    return load_recipe(path, shared=['encoder.streams=["appearance"]', f"encoder.embedder={embedder}"])
+
+
 def require_used(overrides: Iterable[str], recipes: Iterable[Recipe]) -> None:
     """Refuse an override that has no effect in any of the recipes that share it."""
     unused = [recipe.unused() for recipe in recipes]

@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from cycleback.data.augmentation import AugmentSettings
 from cycleback.errors import one_of
-from cycleback.models import BASES, EMBEDDERS
+from cycleback.models import BASES, EMBEDDERS, STREAMS
+from cycleback.models.streams import Stream
 from cycleback.training.settings import OptimizerSettings, RunSettings
 
 LossName = Literal["tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
@@ -132,10 +133,11 @@ class PooledSettings:
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """Base network and embedder, each with a section for its own settings."""
+    """What is seen of a video, base network and embedder, the last two with a section for their settings."""
 
+    streams: tuple[Stream, ...] = STREAMS  # in any order; appearance is seen by the base
     base: str = "efficientnet_lite0"
-    embedder: str = "conv"
+    embedder: str = "mlp"
     train_base: Literal["frozen", "bn", "all"] = "frozen"
     statistics: Literal["batch", "fixed"] = "batch"  # of BatchNorm in the base while it trains
     train_from: str = ""  # the first part of the base that trains, such as "network.layer2"; "": all of it
@@ -153,6 +155,26 @@ class EncoderSettings:
         for key, value, known in (("base", self.base, BASES), ("embedder", self.embedder, EMBEDDERS)):
             if value not in known:
                 raise ValueError(f"encoder.{key} must be {one_of(map(repr, known))}, got {value!r}")
+        ordered = tuple(name for name in STREAMS if name in self.streams)
+        if not ordered or len(ordered) != len(self.streams):
+            some = f"some of {', '.join(STREAMS)}, each once"
+            raise ValueError(f"encoder.streams must name {some}, got {list(self.streams)}")
+        object.__setattr__(self, "streams", ordered)
+        if self.is_fused:
+            self._check_fused()
+
+    def _check_fused(self) -> None:
+        """Refuse settings that need the feature maps of the stream "appearance" alone."""
+        advice = f'set encoder.streams=["appearance"], got {list(self.streams)}'
+        if self.embedder == "conv":
+            raise ValueError(f"encoder.embedder='conv' needs feature maps: use 'mlp', or {advice}")
+        if self.train_base != "frozen":
+            raise ValueError(f"encoder.train_base={self.train_base!r}: use 'frozen', or {advice}")
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether frames are described by other streams than their appearance; sequences never are."""
+        return self.base != "vector" and self.streams != ("appearance",)
 
     def options(self, name: str) -> dict[str, Any]:
         """Return the settings of a base or embedder as its keyword arguments; "" stands for None."""
@@ -265,6 +287,7 @@ class Recipe:
 
 
 _PICTURES = "augment data.frame_size data.fit encoder.train_base"
+_BASE = " ".join(["encoder.base encoder.train_base", *(f"encoder.{name}" for name in BASES)])
 _TRAINED_BASE = "encoder.statistics encoder.train_from optimizer.base_factor"
 _COLOURS = "augment.brightness augment.contrast augment.hue augment.saturation"
 _TCC_ONLY = "loss.tcc.kind loss.tcc.index loss.tcc.huber_delta loss.tcc.label_smoothing"
@@ -281,6 +304,8 @@ class Rule(NamedTuple):
 
     def is_met(self, value: Any) -> bool:
         """Whether the settings have an effect with this value of `control`."""
+        if self.control == "encoder.streams":
+            return not isinstance(value, list | tuple) or any(name in value for name in self.values)
         if self.control != "loss.weights":
             return value in self.values if self.values else value != self.refused
         if not isinstance(value, Mapping):
@@ -291,13 +316,15 @@ class Rule(NamedTuple):
         """Say why a setting has no effect and what to do."""
         advice = ""
         if self.values:
-            best = f"{self.control}={_show(self.values[0])}"
-            best = f"loss.weights.{self.values[0]}=1.0" if self.control == "loss.weights" else best
-            advice = f", or set {best}"
+            best = f"set {self.control}={_show(self.values[0])}"
+            best = f"set loss.weights.{self.values[0]}=1.0" if self.control == "loss.weights" else best
+            best = f"add {self.values[0]!r} to {self.control}" if self.control == "encoder.streams" else best
+            advice = f", or {best}"
         return f"{key} does nothing with {self.control} = {_show(value)}. Remove it{advice}."
 
 
 def _show(value: Any) -> str:
+    value = list(value) if isinstance(value, tuple) else value
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
@@ -305,6 +332,8 @@ RULES = (
     *(Rule(f"encoder.{name}", "encoder.base", (name,)) for name in BASES),
     *(Rule(f"encoder.{name}", "encoder.embedder", (name,)) for name in EMBEDDERS),
     Rule(f"{_PICTURES} {_TRAINED_BASE}", "encoder.base", refused="vector"),
+    Rule("encoder.streams", "encoder.base", refused="vector"),
+    Rule(f"{_BASE} {_TRAINED_BASE}", "encoder.streams", ("appearance",)),
     Rule(f"augment {_TRAINED_BASE}", "encoder.train_base", ("all", "bn")),
     Rule("data.context_scale", "encoder.embedder", ("conv", "mlp")),
     Rule("data.stride", "data.sampler", ("strided",)),

@@ -4,9 +4,10 @@ A published model is a run folder without the files that only training needs. A 
 data, its scores and its permitted use.
 """
 
+import copy
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -16,13 +17,16 @@ import torch
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
 from cycleback.data.folder import select_records
 from cycleback.embeddings import EmbeddingSet
-from cycleback.embeddings.embed import embed_records
-from cycleback.embeddings.features import FeatureCache
+from cycleback.embeddings.embed import check_kinds, embed_records
+from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import write_json, write_text
-from cycleback.models import Encoder, Precision, load_weights
+from cycleback.models import STREAMS, Encoder, FusedBase, Precision, load_weights
+from cycleback.models.pooling_embedders import PooledEmbedder
+from cycleback.models.streams import Stream
 from cycleback.progress import Counter, ignore
-from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder, load_recipe, recipe_toml
+from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder, recipe_toml
+from cycleback.recipe.files import load_saved_recipe
 from cycleback.recipe.sections import EncoderSettings
 from cycleback.training.held_out import choose_held_out
 from cycleback.training.log import require_tensorboard
@@ -31,7 +35,7 @@ from cycleback.training.videos import load_vectors
 VIDEOS_FILE = "videos.json"
 CARD_FILE = "README.md"
 PRETRAINED = "pretrained"
-"""The encoder that needs no training: ImageNet features, averaged over a grid of cells."""
+"""The encoder that needs no training: appearance, motion and pose, weighted for the videos at hand."""
 
 _PACKAGE = Path(str(files("cycleback")))
 FOLDERS = (_PACKAGE / "published", _PACKAGE.parents[1] / "models")
@@ -72,11 +76,16 @@ def load_encoder(source: Path | str = PRETRAINED) -> Encoder:
             works without any training.
     """
     if str(source) == PRETRAINED:
-        return build_encoder(Recipe(encoder=EncoderSettings(embedder="pooled"))).eval()
+        return build_pretrained()
     folder = find_run(source)
     encoder = build_encoder(saved_recipe(folder), saved=folder)
     load_weights(folder, encoder)
     return encoder.eval()
+
+
+def build_pretrained(streams: tuple[Stream, ...] = STREAMS) -> Encoder:
+    """Build the encoder of some streams that needs no training."""
+    return build_encoder(Recipe(encoder=EncoderSettings(streams=streams, embedder="pooled"))).eval()
 
 
 def embed_videos(
@@ -86,6 +95,7 @@ def embed_videos(
     device: torch.device | str | None = None,
     cache: Path | None = None,
     precision: Precision | None = None,
+    streams: Mapping[str, float] | None = None,
     progress: Counter = ignore,
 ) -> EmbeddingSet:
     """Embed every frame of a folder of videos, or of the named files.
@@ -95,12 +105,20 @@ def embed_videos(
         videos: a data set, its folder, or paths of videos.
         cache: folder of decoded frames (default: the user's cache folder).
         precision: "float32", or "bfloat16": about 1 % off, much faster on a GPU, and the default there.
+        streams: the weight of each stream of an untrained encoder, such as `EmbeddingSet.streams` of videos
+            to compare with. None chooses them for these videos. A trained encoder keeps its own.
         progress: called with (frames done, frames in total as far as known).
     """
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
     records, event_names = select_records(videos)
+    check_kinds(encoder, records)
     encoder = encoder.to(choose_device(device))
+    is_weighed = isinstance(encoder.base, FusedBase) and isinstance(encoder.embedder, PooledEmbedder)
+    encoder = copy.deepcopy(encoder) if is_weighed else encoder  # the caller's keeps its weights
     frames, features = open_caches(encoder, cache, precision=precision)
+    if is_weighed and isinstance(features, FusedFeatures):
+        frames.fill(records)
+        features.base.set_weights(streams or features.weigh(records, progress=progress))
     return embed_records(
         encoder,
         records,
@@ -114,12 +132,12 @@ def embed_videos(
 
 def open_caches(
     encoder: Encoder, cache: Path | None, *, precision: Precision | None = None
-) -> tuple[FrameCache, FeatureCache | None]:
-    """Open the cache of decoded frames, and that of feature maps if the base is frozen and sees images."""
+) -> tuple[FrameCache, FeatureCache | FusedFeatures | None]:
+    """Open the cache of decoded frames, and the features if the base is frozen and sees images."""
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     if encoder.train_base != "frozen" or encoder.input_kind != "images":
         return frames, None
-    return frames, FeatureCache(frames, encoder.base, device=encoder.device, precision=precision)
+    return frames, open_features(frames, encoder.base, device=encoder.device, precision=precision)
 
 
 def choose_device(device: torch.device | str | None = None) -> torch.device:
@@ -141,7 +159,7 @@ def saved_recipe(folder: Path) -> Recipe:
         raise CheckpointError(
             f"no run in {folder} (looked for {RECIPE_FILE}). Train one: cycleback train VIDEOS -o {folder}"
         )
-    return load_recipe(folder / RECIPE_FILE)
+    return load_saved_recipe(folder / RECIPE_FILE)
 
 
 def run_split(folder: Path | str) -> dict[str, list[str]]:

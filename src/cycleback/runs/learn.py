@@ -9,7 +9,7 @@ import torch
 
 from cycleback.data import Dataset, FrameCache, read_dataset
 from cycleback.errors import ConfigError, UserError
-from cycleback.models import Encoder, VectorBase, load_weights, save_encoder
+from cycleback.models import Encoder, load_weights, save_encoder
 from cycleback.progress import Progress
 from cycleback.recipe import (
     RECIPE_FILE,
@@ -23,7 +23,7 @@ from cycleback.recipe import (
 from cycleback.runs.folder import choose_device, create_run, find_run, open_run, remove_run, run_records
 from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
 from cycleback.training.held_out import choose_held_out, held_out_cycle_rate
-from cycleback.training.videos import label_phases, load_times, load_vectors, load_videos
+from cycleback.training.videos import fit_base, label_phases, load_times, load_videos
 
 
 def train(
@@ -90,16 +90,10 @@ def _prepare(
         load_weights(find_run(recipe.run.start_from), encoder)
     encoder = encoder.to(device)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
-    if isinstance(encoder.base, VectorBase):
-        encoder.base.fit(load_vectors(record).to(device) for record in records)
-    videos = load_videos(
-        encoder,
-        records,
-        frames=frames,
-        device=device,
-        on_frames=progress.on_frames,
-        on_features=progress.on_features,
-    )
+    counters = {"on_frames": progress.on_frames, "on_features": progress.on_features}
+    if not recipe.run.start_from or encoder.input_kind == "vectors":
+        fit_base(encoder, records, frames=frames, **counters)
+    videos = load_videos(encoder, records, frames=frames, device=device, **counters)
     labels = None
     if recipe.loss.is_used("supervised"):
         times = {record.name: load_times(record, frames) for record in records}

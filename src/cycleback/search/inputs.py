@@ -1,4 +1,7 @@
-"""Open what a user names: a place to search, a moment to search for, videos to add to an index."""
+"""Open what a user names: a place to search, a moment to search for, videos to add to an index.
+
+Streams of an untrained encoder have fixed weights here, because videos are added and searched for later.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +12,7 @@ from cycleback.embeddings import check_same_encoder
 from cycleback.embeddings.folder import INDEX
 from cycleback.errors import EmbeddingError, UserError
 from cycleback.models import Encoder, fingerprint
+from cycleback.models.streams import SCALES
 from cycleback.progress import Counter, ignore
 from cycleback.runs import PRETRAINED, embed_videos, load_encoder
 from cycleback.search.corpus import Corpus
@@ -34,7 +38,8 @@ def open_corpus(where: Path | str, *, run: str | None = None, progress: Counter 
             f"no search index at {where}. Make one with: cycleback search add {where} VIDEOS"
         )
     run = run or PRETRAINED
-    return replace(Corpus.of_set(embed_videos(run, where, progress=progress)), run=run, source=where)
+    embeddings = embed_videos(run, where, streams=SCALES, progress=progress)
+    return replace(Corpus.of_set(embeddings), run=run, source=where)
 
 
 def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress: Counter = ignore) -> Query:
@@ -59,7 +64,7 @@ def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress:
     encoder = _load_encoder(run or corpus.run or PRETRAINED, {where: corpus.encoder})
     if not has_time:
         return make_image_query(encoder, path)
-    own = Corpus.of_set(embed_videos(encoder, path, progress=progress))
+    own = Corpus.of_set(embed_videos(encoder, path, streams=SCALES, progress=progress))
     query = make_frame_query(own, own.videos[0].name, frame=frame, seconds=seconds)
     return replace(query, video=None)
 
@@ -92,7 +97,7 @@ def index_videos(
     if new:
         encoder = _load_encoder(run, {str(folder): known.encoder} if known else {})
         dataset = Dataset(Path(), tuple(new), tuple(event_names))
-        embeddings = embed_videos(encoder, dataset, progress=progress)
+        embeddings = embed_videos(encoder, dataset, streams=SCALES, progress=progress)
         changes = add_videos(folder, embeddings, run=run, replace_others=replace_others)
     unchanged = {record.name for record in records} - {record.name for record in new}
     return replace(changes, unchanged=[*sorted(unchanged), *changes.unchanged])

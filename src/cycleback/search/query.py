@@ -111,10 +111,11 @@ def make_image_query(encoder: Encoder, path: Path | str) -> Query:
     path = Path(path)
     if encoder.input_kind != "images":
         raise DataError(f"cannot search for {path}: this encoder takes sequences (.npz), not images")
-    if encoder.embedder.standardize:
+    if encoder.needs_whole_videos:
         raise DataError(
             f"cannot search for the image {path} with this encoder: it describes a frame by how it differs "
-            "from the rest of its video. Search for a frame of a video (VIDEO@SECONDS), or use a trained run."
+            "from the rest of its video. Search for a frame of a video (VIDEO@SECONDS), or use a run trained "
+            "with --recipe appearance."
         )
     pixels = read_image(path, size=encoder.frame_size, fit=encoder.fit)
     with torch.inference_mode():

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence, phases_from_events
-from cycleback.embeddings.features import FeatureCache
+from cycleback.embeddings.features import FusedFeatures, open_features
 from cycleback.errors import DataError
-from cycleback.models import Encoder
+from cycleback.models import Encoder, FusedBase, VectorBase
 from cycleback.progress import Counter, ignore
 
 UNLABELLED = -1
@@ -32,20 +32,42 @@ def load_videos(
 ) -> list[Tensor]:
     """Load each video whole onto `device`.
 
-    A video is frames (N, H, W, 3) uint8; with a frozen base, feature maps (N, F, h, w) float16, computed
-    once; for sequences, vectors (N, V) float32.
+    A video is frames (N, H, W, 3) uint8; with a frozen base, feature maps (N, F, h, w) float16, or float32 of
+    streams, computed once; for sequences, vectors (N, V) float32.
     """
     if encoder.input_kind == "vectors":
         return [encoder.base.prepare(load_vectors(record)).to(device) for record in records]
-    for record in records:
-        if record.kind == "sequence":
-            raise DataError(f"{record.path} is a sequence of vectors: set encoder.base='vector'")
+    _require_videos(records)
     frames.fill(records, progress=on_frames)
     if encoder.train_base != "frozen":
         return frames.load_tensors(records, device=device)
-    features = FeatureCache(frames, encoder.base, device=device)
+    features = open_features(frames, encoder.base, device=device)
     features.fill(records, progress=on_features)
     return [torch.from_numpy(np.array(features.load(record))).to(device) for record in records]
+
+
+def fit_base(
+    encoder: Encoder,
+    records: Sequence[VideoRecord],
+    *,
+    frames: FrameCache,
+    on_frames: Counter = ignore,
+    on_features: Counter = ignore,
+) -> None:
+    """Set what a base takes from the training videos: statistics of vectors, or weights of streams."""
+    base, device = encoder.base, encoder.device
+    if isinstance(base, VectorBase):
+        base.fit(load_vectors(record).to(device) for record in records)
+    elif isinstance(base, FusedBase):
+        _require_videos(records)
+        frames.fill(records, progress=on_frames)
+        base.set_weights(FusedFeatures(frames, base, device=device).weigh(records, progress=on_features))
+
+
+def _require_videos(records: Sequence[VideoRecord]) -> None:
+    for record in records:
+        if record.kind == "sequence":
+            raise DataError(f"{record.path} is a sequence of vectors: set encoder.base='vector'")
 
 
 def load_vectors(record: VideoRecord) -> Tensor:

@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+import torch
+from scipy.ndimage import gaussian_filter1d
+
+from cycleback.models import Encoder, FusedBase, SmallBase, fingerprint
+from cycleback.models.pooling_embedders import PooledEmbedder
+from cycleback.models.streams import (
+    SCALES,
+    appearance_vectors,
+    describe_streams,
+    motion_vectors,
+    pose_vectors,
+    smooth_over_time,
+    weigh_streams,
+)
+
+THIRTY = np.arange(60) / 30
+
+
+def waves(seconds: np.ndarray, shape: tuple[int, ...], *, seed: int = 0) -> np.ndarray:
+    """Smooth curves of time (N, *shape) in [0, 1], the same function for any times."""
+    draw = np.random.default_rng(seed)
+    rates, phases = draw.uniform(0.5, 2, shape), draw.uniform(0, 6, shape)
+    clock = seconds.reshape(-1, *[1] * len(shape))
+    return (0.5 + 0.5 * np.sin(2 * np.pi * rates * clock + phases)).astype(np.float32)
+
+
+def person(seconds: np.ndarray, *, score: float = 0.8) -> np.ndarray:
+    places = waves(seconds, (17, 2))
+    return np.concatenate([places, np.full((*places.shape[:2], 1), score, np.float32)], axis=2)
+
+
+def test_vectors_of_every_stream_are_centred_and_of_mean_squared_length_1() -> None:
+    streams = [
+        appearance_vectors(waves(THIRTY, (5, 7, 7)), THIRTY),
+        motion_vectors(waves(THIRTY, (4, 8, 8)), THIRTY),
+        pose_vectors(person(THIRTY), THIRTY),
+    ]
+    assert [vectors.shape for vectors in streams] == [(60, 45), (60, 1020), (60, 48)]
+    for vectors in streams:
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-6)
+        assert (vectors**2).sum(axis=1).mean() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_video_in_which_nothing_changes_is_all_zeros() -> None:
+    still = np.ones(60, dtype=np.float32)
+    assert not appearance_vectors(still[:, None, None, None] * np.ones((3, 7, 7)), THIRTY).any()
+    assert not motion_vectors(still[:, None, None, None] * np.full((4, 8, 8), 0.1), THIRTY).any()
+    assert not pose_vectors(np.repeat(person(THIRTY)[:1], 60, axis=0), THIRTY).any()
+    assert not motion_vectors(np.zeros((1, 4, 8, 8)), THIRTY[:1]).any()
+
+
+def test_the_appearance_of_a_frame_is_the_mean_of_each_of_nine_cells() -> None:
+    maps = np.random.default_rng(0).normal(size=(60, 2, 6, 6)).astype(np.float32)
+    cells = maps.reshape(60, 2, 3, 2, 3, 2).mean(axis=(3, 5)).reshape(60, 18)
+    centred = cells - cells.mean(axis=0)
+    expected = centred / np.sqrt(np.mean(np.linalg.norm(centred, axis=1) ** 2))
+    np.testing.assert_allclose(appearance_vectors(maps, THIRTY), expected, atol=1e-5)
+
+
+def test_smoothing_is_that_of_scipy() -> None:
+    values = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    for sigma in (1.0, 1.5, 7.0):
+        expected = gaussian_filter1d(values, sigma, axis=0, mode="reflect")
+        np.testing.assert_allclose(smooth_over_time(values, sigma), expected, atol=1e-6)
+
+
+def test_motion_at_twice_the_frame_rate_gives_the_same_vectors_at_the_same_times() -> None:
+    sixty = np.arange(119) / 60
+    slow = motion_vectors(waves(THIRTY, (4, 8, 8)), THIRTY)
+    fast = motion_vectors(waves(sixty, (4, 8, 8)), sixty)[::2]
+    assert ((slow - fast) ** 2).sum(axis=1)[8:-8].mean() < 0.01  # of 1
+
+
+def test_motion_of_a_weak_cell_counts_as_much_as_that_of_a_strong_one() -> None:
+    motion = waves(THIRTY, (4, 8, 8))
+    weak = motion * np.where(np.arange(8) < 4, 0.001, 1.0)
+    powers = (motion_vectors(weak, THIRTY)[:, 84:340] ** 2).mean(axis=0).reshape(4, 8, 8)  # the finest grid
+    assert powers[:, :, :4].mean() == pytest.approx(powers[:, :, 4:].mean(), rel=0.1)
+
+
+def test_place_and_size_of_a_person_do_not_matter() -> None:
+    here = person(THIRTY)
+    there = here.copy()
+    there[..., :2] = 0.3 * here[..., :2] + [0.1, 0.9]
+    np.testing.assert_allclose(pose_vectors(there, THIRTY), pose_vectors(here, THIRTY), atol=1e-4)
+
+
+def test_a_joint_that_is_never_seen_does_not_count_and_without_a_person_there_are_only_zeros() -> None:
+    poses = person(THIRTY)
+    poses[:, 9, 2] = 0.01
+    moved = poses.copy()
+    moved[:, 9, :2] = np.random.default_rng(1).normal(size=(60, 2))
+    assert np.array_equal(pose_vectors(poses, THIRTY), pose_vectors(moved, THIRTY))
+    assert pose_vectors(poses, THIRTY).any()
+    assert not pose_vectors(person(THIRTY, score=0.05), THIRTY).any()
+
+
+def test_a_frame_in_which_a_joint_is_lost_hardly_changes_the_others() -> None:
+    poses = person(THIRTY)
+    lost = poses.copy()
+    lost[30, 9] = [5.0, 5.0, 0.0]
+    assert np.abs(pose_vectors(lost, THIRTY) - pose_vectors(poses, THIRTY)).max() < 0.02
+
+
+@pytest.fixture
+def base() -> FusedBase:
+    return FusedBase(["pose", "motion", "appearance"], SmallBase())
+
+
+def raw_video(channels: int, *, seed: int = 0) -> dict[str, np.ndarray]:
+    return {
+        "appearance": waves(THIRTY, (channels, 4, 4), seed=seed),
+        "motion": waves(THIRTY, (4, 8, 8), seed=seed),
+        "pose": person(THIRTY),
+    }
+
+
+def test_weights_scale_the_distances_within_each_stream(base: FusedBase) -> None:
+    assert base.streams == ("appearance", "motion", "pose")
+    raw = raw_video(base.sizes["appearance"] // 9)
+
+    def distances() -> np.ndarray:
+        vectors = base.fuse(raw, THIRTY)[:, :, 0, 0]
+        parts = np.split(vectors, np.cumsum(list(base.sizes.values()))[:-1], axis=1)
+        return np.array([((part[10] - part[40]) ** 2).sum() for part in parts])
+
+    before = distances()
+    base.set_weights({"appearance": 0.5, "motion": 3.0, "pose": 0.0})
+    np.testing.assert_allclose(distances(), before * [4, 9, 0], rtol=1e-5)
+
+
+def test_a_stream_of_weight_0_needs_no_measurements(base: FusedBase) -> None:
+    base.set_weights({"motion": 1.0})
+    raw = raw_video(1)
+    features = base.fuse({"motion": raw["motion"]}, THIRTY)
+    assert features.shape == (60, base.channels, 1, 1)
+    assert np.count_nonzero(features.any(axis=0)) <= base.sizes["motion"]
+
+
+def test_weights_and_streams_are_part_of_the_fingerprint(base: FusedBase) -> None:
+    def fingerprint_of(base: FusedBase) -> str:
+        return fingerprint(Encoder(base, PooledEmbedder(base.channels)))
+
+    first = fingerprint_of(base)
+    base.set_weights(SCALES)
+    assert fingerprint_of(base) == first
+    base.set_weights({**SCALES, "pose": 0.0})
+    assert len({first, fingerprint_of(base), fingerprint_of(FusedBase(["motion", "pose"]))}) == 3
+
+
+def test_single_images_are_refused(base: FusedBase) -> None:
+    encoder = Encoder(base, PooledEmbedder(base.channels))
+    assert encoder.needs_whole_videos
+    with pytest.raises(ValueError, match="streams need whole videos"):
+        encoder.features(torch.zeros(1, 3, 112, 112))
+
+
+def test_streams_that_cannot_be_are_refused() -> None:
+    wrong = ((["motion"], SmallBase()), (["appearance"], None), ([], None), (["sound"], None))
+    for streams, network in wrong:
+        with pytest.raises(ValueError, match="stream"):
+            FusedBase(streams, network)
+
+
+def test_a_stream_that_most_videos_lack_gets_the_weight_0_and_a_reason() -> None:
+    seen, silent = np.ones((3, 2), dtype=np.float32), np.zeros((3, 2), dtype=np.float32)
+    videos = [{"motion": seen, "pose": silent}] * 2 + [{"motion": silent, "pose": seen}]
+    weights = weigh_streams(videos)
+    assert weights == {"motion": SCALES["motion"], "pose": 0.0}
+    assert describe_streams(weights) == "streams: motion 1; pose: no person found"
+    assert describe_streams({"appearance": 0.25, "motion": 1.0}) == "streams: motion 1, appearance 0.25"
