@@ -19,9 +19,8 @@ PIXELS = 40  # side of the grey image
 GAP_S = 1 / 30  # time between the two frames that are compared
 MIN_GAP = 0.25  # in units of GAP_S: over a shorter time, noise is larger than motion
 FLAT = 0.02  # gradients well below this have no direction
-MIN_SAMPLES = (
-    56  # per side of a frame that are read; the reading of every pixel takes longer and gains nothing
-)
+MIN_BLOCKS = 56  # per side of a frame; fewer would blur the grey image
+MIN_MOTION = 2.0**-14  # less is noise, and slow to store: it is no normal number in 16 bits
 BLOCK_FRAMES = 16  # measured at a time, so that intermediate arrays stay in the processor's cache
 MAX_HISTORY = 64  # earlier frames that are kept, for videos of up to 1,900 frames per second
 
@@ -47,20 +46,19 @@ class MotionMeter:
             raise ValueError(
                 f"expected frames (n, H, W, 3) and times (n,), got {frames.shape} and {times.shape}"
             )
-        motion = np.empty((len(frames), *MOTION_SHAPE), dtype=np.float16)
-        for start in range(0, len(frames), BLOCK_FRAMES):
-            block = slice(start, start + BLOCK_FRAMES)
-            motion[block] = self._push_block(reduce_to_grey(frames[block]), times[block])
-        return motion
-
-    def _push_block(self, images: Floats, times: NDArray[np.float64]) -> Floats:
         known = len(self._times)
-        images, times = np.concatenate([self._images, images]), np.concatenate([self._times, times])
-        earlier = find_earlier(times)[known:]
-        gaps = np.maximum((times[known:] - times[earlier]) / GAP_S, MIN_GAP).astype(np.float32)
-        kept = slice(max(0, min(earlier[-1], len(times) - MAX_HISTORY)), None)
-        self._images, self._times = images[kept], times[kept]
-        return measure_cells(images[earlier], images[known:], gaps)
+        blocks = [slice(start, start + BLOCK_FRAMES) for start in range(0, len(frames), BLOCK_FRAMES)]
+        images = np.concatenate([self._images, *(reduce_to_grey(frames[block]) for block in blocks)])
+        times = np.concatenate([self._times, times])
+        earlier = find_earlier(times)
+        gaps = np.maximum((times - times[earlier]) / GAP_S, MIN_GAP).astype(np.float32)[known:]
+        motion = np.empty((len(frames), *MOTION_SHAPE), dtype=np.float16)
+        for block in blocks:
+            before = images[earlier[known:][block]]
+            motion[block] = measure_cells(before, images[known:][block], gaps[block])
+        oldest = max(earlier[-1:].max(initial=0), len(times) - MAX_HISTORY)
+        self._images, self._times = images[oldest:].copy(), times[oldest:]
+        return motion
 
 
 def find_earlier(times: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -74,14 +72,19 @@ def find_earlier(times: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def reduce_to_grey(frames: NDArray[np.uint8]) -> Floats:
-    """Reduce frames (n, H, W, 3) to grey images (n, 40, 40) in [0, 1] by averaging areas."""
-    rows, columns = (max(1, side // MIN_SAMPLES) for side in frames.shape[1:3])
-    sampled = frames[:, rows // 2 :: rows, columns // 2 :: columns]
-    grey = sampled[..., 1].astype(np.uint16)
-    grey *= 2
-    grey += sampled[..., 0]
-    grey += sampled[..., 2]
-    down, across = area_weights(grey.shape[1], PIXELS), area_weights(grey.shape[2], PIXELS)
+    """Reduce frames (n, H, W, 3) to grey images (n, 40, 40) in [0, 1] by averaging areas.
+
+    A large frame is divided into blocks, and four samples of each block count: two of green, one of red and
+    one of blue, as in the sensor of a camera. Events align as well as with all pixels, at a fifth of the time.
+    """
+    block = max(1, min(frames.shape[1:3]) // MIN_BLOCKS)
+    first, second = block // 4, block // 4 + block // 2
+    rows, columns = frames.shape[1] // block, frames.shape[2] // block
+    grey = np.zeros((len(frames), rows, columns), dtype=np.uint16)
+    samples = (first, first, 1), (first, second, 0), (second, first, 2), (second, second, 1)
+    for top, left, channel in samples:
+        grey += frames[:, top::block, left::block, channel][:, :rows, :columns]
+    across, down = area_weights(columns, PIXELS), area_weights(rows, PIXELS)
     images: Floats = down.T @ (grey.astype(np.float32) @ across)
     images /= 4 * 255
     return images
@@ -92,7 +95,8 @@ def area_weights(side: int, parts: int) -> Floats:
     """Return the weights (side, parts) that average `side` pixels over `parts` equal lengths."""
     edges, pixels = np.arange(parts + 1) * (side / parts), np.arange(side)[:, None]
     overlap = np.minimum(edges[1:], pixels + 1) - np.maximum(edges[:-1], pixels)
-    return (np.maximum(overlap, 0) * (parts / side)).astype(np.float32)
+    weights: Floats = (np.maximum(overlap, 0) * (parts / side)).astype(np.float32)
+    return weights
 
 
 def measure_cells(earlier: Floats, images: Floats, gaps: Floats) -> Floats:
@@ -102,24 +106,24 @@ def measure_cells(earlier: Floats, images: Floats, gaps: Floats) -> Floats:
     the gradient is that of the mean of both images.
     """
     both = images + earlier
-    x, y = differences(both), differences(both.swapaxes(1, 2)).swapaxes(1, 2)
-    speed = np.sqrt(x * x + y * y)
+    flow = np.empty((2, *both.shape), dtype=np.float32)
+    x, y = flow
+    np.subtract(both.reshape(-1)[2:], both.reshape(-1)[:-2], out=x.reshape(-1)[1:-1])  # faster than by rows
+    x[:, :, 0] = 2 * (both[:, :, 1] - both[:, :, 0])
+    x[:, :, -1] = 2 * (both[:, :, -1] - both[:, :, -2])
+    np.subtract(both[:, 2:], both[:, :-2], out=y[:, 1:-1])
+    y[:, 0] = 2 * (both[:, 1] - both[:, 0])
+    y[:, -1] = 2 * (both[:, -1] - both[:, -2])
+    speed = x * x
+    speed += y * y
+    np.sqrt(speed, out=speed)
     speed += 4 * FLAT  # x and y are four times the gradient: two images, and a distance of two pixels
+    speed *= gaps[:, None, None]
     np.divide(earlier - images, speed, out=speed)
-    speed /= gaps[:, None, None]
+    flow *= speed
     weights = area_weights(PIXELS, CELLS)
-    cells = np.empty((len(images), *MOTION_SHAPE), dtype=np.float32)
-    for axis, gradient in enumerate((x, y)):
-        moved = gradient * speed
-        cells[:, axis] = weights.T @ np.maximum(moved, 0) @ weights
-        cells[:, axis + 2] = weights.T @ -np.minimum(moved, 0) @ weights
+    total, size = weights.T @ (flow @ weights), weights.T @ (np.abs(flow, out=flow) @ weights)  # (2, n, 8, 8)
+    cells = np.concatenate([size + total, size - total]).swapaxes(0, 1)
+    cells *= 0.5
+    cells *= cells >= MIN_MOTION
     return cells
-
-
-def differences(images: Floats) -> Floats:
-    """Return the next pixel minus the previous one along the last axis; at the edges, twice one step."""
-    result = np.empty_like(images)
-    np.subtract(images[..., 2:], images[..., :-2], out=result[..., 1:-1])
-    result[..., 0] = 2 * (images[..., 1] - images[..., 0])
-    result[..., -1] = 2 * (images[..., -1] - images[..., -2])
-    return result

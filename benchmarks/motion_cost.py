@@ -1,0 +1,116 @@
+"""Measure what it costs to measure motion while the frame cache is filled.
+
+Each clip fills an empty cache with and without the meter, in turns, on one core. The result is the processor
+time with the meter over that without it. Small clips are the worst case: they decode fastest.
+
+    python benchmarks/motion_cost.py --out results/motion_cost.json
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy when it is imported
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.data import FrameCache, VideoRecord
+from cycleback.data import cache as cache_module
+from cycleback.files import write_text
+from cycleback.provenance import provenance
+from cycleback.video import probe, write_video
+from cycleback.video.motion import MOTION_SHAPE
+from decode import iter_textured_frames
+from result_file import format_json
+
+DATA = Path(os.environ.get("CYCLEBACK_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+FRAME_SIZES = (112, 224)
+
+
+class NoMeter:
+    """Stands in for the meter and measures nothing."""
+
+    def push(self, frames: NDArray[np.uint8], times: NDArray[np.float64]) -> NDArray[np.float16]:
+        """Return zeros (n, 4, 8, 8)."""
+        return np.zeros((len(frames), *MOTION_SHAPE), dtype=np.float16)
+
+
+@contextmanager
+def without_meter() -> Iterator[None]:
+    """Fill caches without measuring motion."""
+    meter = cache_module.MotionMeter
+    cache_module.MotionMeter = NoMeter  # type: ignore[assignment, misc]
+    try:
+        yield
+    finally:
+        cache_module.MotionMeter = meter  # type: ignore[misc]
+
+
+def choose_clips(folder: Path) -> Mapping[str, Sequence[Path]]:
+    """Return the clips of each kind that is there, and a 1080p clip of moving texture."""
+    large = write_video(folder / "texture.mp4", iter_textured_frames(1080, 1920, 90), fps=30)
+    return {
+        "golf 160x160": sorted((DATA / "golf" / "videos").glob("*.mp4"))[:12],
+        "pitch 480x270": sorted((DATA / "pitch_audio" / "videos").glob("*.mp4"))[:3],
+        "texture 1920x1080": [large],
+    }
+
+
+def fill_seconds(paths: Sequence[Path], size: int) -> float:
+    """Return the processor time in seconds that it takes to fill an empty cache."""
+    with tempfile.TemporaryDirectory() as root:
+        cache = FrameCache(root, size=(size, size))
+        records = [VideoRecord(path.stem, path) for path in paths]
+        start = time.process_time()
+        cache.fill(records, workers=1)
+        return time.process_time() - start
+
+
+def measure(paths: Sequence[Path], size: int, repeats: int) -> dict[str, float]:
+    """Return the ratio of one kind of clip, and microseconds per frame."""
+    seconds: dict[str, list[float]] = {"with": [], "without": []}
+    for number in range(repeats + 1):  # the first round warms up
+        with without_meter():
+            plain = fill_seconds(paths, size)
+        measured = fill_seconds(paths, size)
+        if number > 0:
+            seconds["without"].append(plain)
+            seconds["with"].append(measured)
+    frames = sum(probe(path).num_frames for path in paths)
+    ratios = [b / a for a, b in zip(seconds["without"], seconds["with"], strict=True)]
+    return {
+        "frames": frames,
+        "ratio": round(statistics.median(ratios), 3),
+        "ratio_of_best": round(min(seconds["with"]) / min(seconds["without"]), 3),
+        "without_us_a_frame": round(1e6 * min(seconds["without"]) / frames, 1),
+        "with_us_a_frame": round(1e6 * min(seconds["with"]) / frames, 1),
+    }
+
+
+def main() -> None:
+    """Measure each kind of clip at each frame size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--repeats", type=int, default=7, help="rounds of both ways (default: 7)")
+    arguments = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # decoding and scaling do not overlap
+    result: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, paths in choose_clips(Path(folder)).items():
+            for size in FRAME_SIZES if paths else ():
+                row = result[f"{name} to {size}"] = measure(paths, size, arguments.repeats)
+                print(f"{name:<20}{size:>4}", *(f"{value:9.3f}" for value in row.values()), flush=True)
+    if arguments.out:
+        content = {"provenance": provenance(), "repeats": arguments.repeats, "clips": result}
+        write_text(arguments.out, format_json(content), overwrite=True)
+
+
+if __name__ == "__main__":
+    main()
