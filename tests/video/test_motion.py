@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 
-from cycleback.video.motion import DIRECTIONS, MotionMeter
+from cycleback.video.motion import DIRECTIONS, MotionMeter, to_half
 
 STEPS = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
 SIZE, SIDE = 112, 14  # pixels; the square is as large as a cell
@@ -59,6 +60,29 @@ def test_the_motion_is_that_of_the_formula() -> None:
 def test_a_still_video_has_no_motion() -> None:
     frame = np.random.default_rng(0).integers(0, 256, (1, 60, 90, 3), dtype=np.uint8)
     assert not measure(np.repeat(frame, 20, axis=0), np.arange(20) / 25).any()
+
+
+def test_the_motion_of_the_camera_is_removed_and_that_of_an_object_stays() -> None:
+    texture = np.random.default_rng(0).integers(60, 120, (12, 20)).astype(np.uint8)
+    wide = gaussian_filter(np.kron(texture, np.ones((12, 12))), 3)  # (144, 240)
+    panned = np.stack([wide[10:122, 10 + number : 122 + number] for number in range(12)])
+    times = np.arange(12) / 30
+    square = move_square("right", times)[..., 0] - 40.0
+    scenes = {"camera": panned, "both": panned + square, "object": wide[10:122, 10:122] + square}
+    motion = {
+        name: measure(np.repeat(scene.astype(np.uint8)[..., None], 3, axis=3), times)[2:].mean(axis=0)
+        for name, scene in scenes.items()
+    }
+    assert motion["camera"].sum() < 0.25 * motion["object"].sum()
+    near = (0, slice(1, 4), slice(4, 7))  # where the square moves right
+    np.testing.assert_allclose(motion["both"][near].sum(), motion["object"][near].sum(), rtol=0.4)
+
+
+def test_small_motion_is_rounded_like_numpy_does() -> None:
+    values = np.random.default_rng(0).uniform(-25, 2, 9999)
+    values = np.append(2.0**values, 0).astype(np.float32)
+    steps = to_half(values).view(np.uint16).astype(int) - values.astype(np.float16).view(np.uint16)
+    assert set(steps) <= {0, 1} and (steps == 1).mean() < 1e-3  # ties are rounded up, not to even
 
 
 @pytest.mark.parametrize("fps", [15, 25, 60, 120, 240])

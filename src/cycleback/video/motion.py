@@ -19,8 +19,10 @@ PIXELS = 40  # side of the grey image
 GAP_S = 1 / 30  # time between the two frames that are compared
 MIN_GAP = 0.25  # in units of GAP_S: over a shorter time, noise is larger than motion
 FLAT = 0.02  # gradients well below this have no direction
+EXPLAINED = (0.05, 0.15)  # share of the change from which a shift begins to count, and counts in full
+TEXTURE = (0.1, 0.3)  # share of the pixels with texture, likewise
+RIDGE = 4e-3  # keeps the shift of an image without texture at zero
 MIN_BLOCKS = 56  # per side of a frame; fewer would blur the grey image
-MIN_MOTION = 2.0**-14  # less is noise, and slow to store: it is no normal number in 16 bits
 BLOCK_FRAMES = 16  # measured at a time, so that intermediate arrays stay in the processor's cache
 MAX_HISTORY = 64  # earlier frames that are kept, for videos of up to 1,900 frames per second
 
@@ -55,7 +57,7 @@ class MotionMeter:
         motion = np.empty((len(frames), *MOTION_SHAPE), dtype=np.float16)
         for block in blocks:
             before = images[earlier[known:][block]]
-            motion[block] = measure_cells(before, images[known:][block], gaps[block])
+            motion[block] = to_half(measure_cells(before, images[known:][block], gaps[block]))
         oldest = max(earlier[-1:].max(initial=0), len(times) - MAX_HISTORY)
         self._images, self._times = images[oldest:].copy(), times[oldest:]
         return motion
@@ -75,7 +77,7 @@ def reduce_to_grey(frames: NDArray[np.uint8]) -> Floats:
     """Reduce frames (n, H, W, 3) to grey images (n, 40, 40) in [0, 1] by averaging areas.
 
     A large frame is divided into blocks, and four samples of each block count: two of green, one of red and
-    one of blue, as in the sensor of a camera. Events align as well as with all pixels, at a fifth of the time.
+    one of blue, as in the sensor of a camera. Events align as well as with all pixels, five times faster.
     """
     block = max(1, min(frames.shape[1:3]) // MIN_BLOCKS)
     first, second = block // 4, block // 4 + block // 2
@@ -119,11 +121,51 @@ def measure_cells(earlier: Floats, images: Floats, gaps: Floats) -> Floats:
     np.sqrt(speed, out=speed)
     speed += 4 * FLAT  # x and y are four times the gradient: two images, and a distance of two pixels
     speed *= gaps[:, None, None]
-    np.divide(earlier - images, speed, out=speed)
+    np.divide(remove_shift(earlier - images, x, y), speed, out=speed)
     flow *= speed
     weights = area_weights(PIXELS, CELLS)
     total, size = weights.T @ (flow @ weights), weights.T @ (np.abs(flow, out=flow) @ weights)  # (2, n, 8, 8)
     cells = np.concatenate([size + total, size - total]).swapaxes(0, 1)
     cells *= 0.5
-    cells *= cells >= MIN_MOTION
-    return cells
+    return np.maximum(cells, 0, out=cells)  # rounding may leave -1e-9
+
+
+def remove_shift(change: Floats, x: Floats, y: Floats) -> Floats:
+    """Subtract from `change` (n, 40, 40) what a shift of the whole image by a moving camera explains.
+
+    The shift is fitted by least squares to the differences `x` and `y`. It counts if most of the image has
+    texture and the shift explains the change there. Otherwise an object moves, and its motion stays.
+    """
+    halves = [each[:, ::2, ::2].reshape(len(change), -1) for each in (change, x, y)]  # enough pixels: 400
+    values = np.stack(halves, axis=1)
+    products = values @ values.swapaxes(1, 2) + RIDGE * np.eye(3, dtype=np.float32)
+    (_, cx, cy), (_, xx, xy), (_, _, yy) = np.moveaxis(products, 0, 2)
+    determinant = xx * yy - xy * xy
+    right, down = (yy * cx - xy * cy) / determinant, (xx * cy - xy * cx) / determinant
+    sample, sample_x, sample_y = halves
+    strength = sample_x * sample_x
+    strength += sample_y * sample_y
+    strength += (4 * FLAT) ** 2
+    texture = 1 - (4 * FLAT) ** 2 * (1 / strength).mean(axis=1)
+    np.sqrt(strength, out=strength)
+    deviation = sample - right[:, None] * sample_x
+    deviation -= down[:, None] * sample_y
+    left, whole = (np.abs(each / strength).sum(axis=1) for each in (deviation, sample))
+    explained = 1 - left / np.maximum(whole, 1e-6)
+    share = ramp(explained, EXPLAINED) * ramp(texture, TEXTURE)
+    change -= (share * right)[:, None, None] * x
+    change -= (share * down)[:, None, None] * y
+    return change
+
+
+def ramp(values: Floats, limits: tuple[float, float]) -> Floats:
+    """Return 0 below the limits, 1 above them, and a straight line between."""
+    return np.clip((values - limits[0]) / (limits[1] - limits[0]), 0, 1)
+
+
+def to_half(values: Floats) -> NDArray[np.float16]:
+    """Round numbers from 0 to 65,000 to 16 bits. `astype` takes 15 times longer for those below 6e-5."""
+    bits = (values * np.float32(2.0**-112)).view(np.uint32)  # moves the exponent to where 16 bits have it
+    bits += 1 << 12
+    bits >>= 13
+    return bits.astype(np.uint16).view(np.float16)
