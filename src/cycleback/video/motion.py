@@ -125,9 +125,10 @@ def measure_cells(earlier: Floats, images: Floats, gaps: Floats) -> Floats:
     flow *= speed
     weights = area_weights(PIXELS, CELLS)
     total, size = weights.T @ (flow @ weights), weights.T @ (np.abs(flow, out=flow) @ weights)  # (2, n, 8, 8)
-    cells = np.concatenate([size + total, size - total]).swapaxes(0, 1)
+    cells: Floats = np.concatenate([size + total, size - total]).swapaxes(0, 1)
     cells *= 0.5
-    return np.maximum(cells, 0, out=cells)  # rounding may leave -1e-9
+    np.maximum(cells, 0, out=cells)  # rounding may leave -1e-9
+    return cells
 
 
 def remove_shift(change: Floats, x: Floats, y: Floats) -> Floats:
@@ -136,21 +137,19 @@ def remove_shift(change: Floats, x: Floats, y: Floats) -> Floats:
     The shift is fitted by least squares to the differences `x` and `y`. It counts if most of the image has
     texture and the shift explains the change there. Otherwise an object moves, and its motion stays.
     """
-    halves = [each[:, ::2, ::2].reshape(len(change), -1) for each in (change, x, y)]  # enough pixels: 400
-    values = np.stack(halves, axis=1)
-    products = values @ values.swapaxes(1, 2) + RIDGE * np.eye(3, dtype=np.float32)
-    (_, cx, cy), (_, xx, xy), (_, _, yy) = np.moveaxis(products, 0, 2)
+    c, px, py = (each[:, ::2, ::2].reshape(len(change), -1) for each in (change, x, y))  # 400 pixels suffice
+    pairs = (c, px), (c, py), (px, py), (px, px), (py, py)
+    cx, cy, xy, xx, yy = (np.einsum("np,np->n", one, other) for one, other in pairs)
+    xx += RIDGE
+    yy += RIDGE
     determinant = xx * yy - xy * xy
     right, down = (yy * cx - xy * cy) / determinant, (xx * cy - xy * cx) / determinant
-    sample, sample_x, sample_y = halves
-    strength = sample_x * sample_x
-    strength += sample_y * sample_y
+    strength = px * px + py * py
     strength += (4 * FLAT) ** 2
     texture = 1 - (4 * FLAT) ** 2 * (1 / strength).mean(axis=1)
     np.sqrt(strength, out=strength)
-    deviation = sample - right[:, None] * sample_x
-    deviation -= down[:, None] * sample_y
-    left, whole = (np.abs(each / strength).sum(axis=1) for each in (deviation, sample))
+    deviation = c - right[:, None] * px - down[:, None] * py
+    left, whole = (np.abs(each / strength).sum(axis=1) for each in (deviation, c))
     explained = 1 - left / np.maximum(whole, 1e-6)
     share = ramp(explained, EXPLAINED) * ramp(texture, TEXTURE)
     change -= (share * right)[:, None, None] * x
@@ -160,7 +159,8 @@ def remove_shift(change: Floats, x: Floats, y: Floats) -> Floats:
 
 def ramp(values: Floats, limits: tuple[float, float]) -> Floats:
     """Return 0 below the limits, 1 above them, and a straight line between."""
-    return np.clip((values - limits[0]) / (limits[1] - limits[0]), 0, 1)
+    line: Floats = (values - limits[0]) / (limits[1] - limits[0])
+    return line.clip(0, 1)
 
 
 def to_half(values: Floats) -> NDArray[np.float16]:
