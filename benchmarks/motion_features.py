@@ -145,15 +145,20 @@ def average_cells(maps: Floats, cells: int) -> Floats:
 
 
 def motion_features(images: Floats, settings: Motion) -> Floats:
-    """Features (N, D) of a video; every grid has the same weight."""
-    maps, grids = motion_maps(images, settings.directions), []
+    """Features (N, D) of a video."""
+    return map_features(motion_maps(images, settings.directions), settings)
+
+
+def map_features(maps: Sequence[Floats], settings: Motion) -> Floats:
+    """Features (N, D) of the motion of a video, one map (N, P, P) per direction; grids have equal weights."""
+    grids = []
     for cells in settings.grids:
         means = np.concatenate([average_cells(each, cells) for each in maps], axis=1)
         grid = gaussian_filter1d(np.log1p(settings.gain * means), settings.smoothing, axis=0)
         grid -= grid.mean(axis=0)
         scale = grid.std(axis=0) if settings.is_standardised else grid.std()
         grids.append(grid / (scale + 1e-6) / np.sqrt(grid.shape[1]))
-    features, frames = np.concatenate(grids, axis=1), np.arange(len(images))
+    features, frames = np.concatenate(grids, axis=1), np.arange(len(maps[0]))
     offsets = [sign * step for step in settings.context for sign in (-1, 1)]
     shifted = [0.7 * features[np.clip(frames + offset, 0, len(frames) - 1)] for offset in offsets]
     return np.concatenate([features, *shifted], axis=1)

@@ -124,7 +124,7 @@ def test_sync_of_a_folder_is_a_grid_that_follows_the_named_reference(
         (["align", "a.mp4", "b.mp4"], "a.mp4"),
         (
             ["align", "{video}", "{video}", "--method", "magic"],
-            "unknown alignment method 'magic'; expected dtw, nearest, subsequence",
+            "unknown alignment method 'magic'; expected auto, dtw, nearest, subsequence",
         ),
         (
             ["align", "{video}", "{video}", "-o", "{tmp}/x.txt"],

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import Alignment, align, nearest_neighbors
+from cycleback.alignment import align, nearest_neighbors
 from cycleback.applications.pace import Seconds, locate_videos, read_times, smooth_times
 from cycleback.applications.sound_warp import TimeMap, read_samples, warp_sound
 from cycleback.embeddings import EmbeddingSet
@@ -94,25 +94,32 @@ def check_sound_pair(source: Path, target: Path) -> None:
 def match_times(
     pair: Pair, *, method: Literal["auto", "dtw"] = "auto"
 ) -> tuple[TimeMap, NDArray[np.float64]]:
-    """Find the second of the source for each second of the target, and the confidence (T,) of its frames."""
+    """Find the second of the source for each second of the target, and the confidence (T,) of its frames.
+
+    Before and after the frames that are matched, the sound plays at full pace.
+    """
     rows = add_motion(pair.target, pair.target_times)
     alignment = align(rows, add_motion(pair.source, pair.source_times), method=method)
-    clock = fit_time_map(alignment, target_times=pair.target_times, source_times=pair.source_times)
+    matched = alignment.matched
+    clock = fit_time_map(
+        alignment.positions[matched],
+        target_times=pair.target_times[matched],
+        source_times=pair.source_times,
+    )
     return clock, alignment.confidence
 
 
-def fit_time_map(alignment: Alignment, *, target_times: Seconds, source_times: Seconds) -> TimeMap:
-    """Fit a smooth time map to the matched frames; outside of them the sound plays at full pace.
+def fit_time_map(positions: NDArray[np.float64], *, target_times: Seconds, source_times: Seconds) -> TimeMap:
+    """Fit a smooth time map to matches.
 
     Args:
-        alignment: of the target (T frames) to the source (S frames), never running backwards.
-        target_times: (T,) seconds of the target's frames.
+        positions: (K,) frames of the source, with fractions, never running backwards.
+        target_times: (K,) seconds of the target's frames that match them.
         source_times: (S,) seconds of the source's frames.
     """
-    seconds = target_times[alignment.matched]
-    matches = np.interp(alignment.positions[alignment.matched], np.arange(len(source_times)), source_times)
-    source = smooth_times(seconds, matches, smoothing_s=SMOOTHING_S)
-    return TimeMap(seconds, source + MIN_PACE * (seconds - seconds[0]))
+    matches = np.interp(positions, np.arange(len(source_times)), source_times)
+    source = smooth_times(target_times, matches, smoothing_s=SMOOTHING_S)
+    return TimeMap(target_times, source + MIN_PACE * (target_times - target_times[0]))
 
 
 def add_motion(embeddings: Embeddings, times: Seconds) -> NDArray[np.float64]:
