@@ -77,7 +77,7 @@ def reduce_to_grey(frames: NDArray[np.uint8]) -> Floats:
     """Reduce frames (n, H, W, 3) to grey images (n, 40, 40) in [0, 1] by averaging areas.
 
     A large frame is divided into blocks, and four samples of each block count: two of green, one of red and
-    one of blue, as in the sensor of a camera. Events align as well as with all pixels, five times faster.
+    one of blue, as in the sensor of a camera. Events align as well as with all pixels, in less time.
     """
     block = max(1, min(frames.shape[1:3]) // MIN_BLOCKS)
     first, second = block // 4, block // 4 + block // 2
