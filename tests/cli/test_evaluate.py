@@ -99,6 +99,11 @@ def test_videos_on_both_sides_are_refused_unless_allowed(command, sets) -> None:
         (["{run}", "--data", "x", "--train", "y"], "leave out --train"),
         (["{held_out}", "--data", "x"], "--data needs a run folder, but {held_out} has no recipe.toml"),
         (["{held_out}", "--protocol", "svm"], "unknown protocol 'svm'; expected linear, paper or reference"),
+        (["{held_out}", "--span", "touch"], "--span expects two key events such as address,impact"),
+        (
+            ["{held_out}", "--span", "touch,never"],
+            "no held-out video has both events of the span touch,never",
+        ),
         (["nowhere"], "nowhere"),
         (["{run}", "--data", "nowhere"], "nowhere"),
     ],

@@ -11,6 +11,7 @@ from cycleback.evaluation.events import (
     calibration_error,
     event_confidences,
     pool_bins,
+    span_tolerances,
 )
 from cycleback.evaluation.neighbors import nearest_table
 
@@ -40,6 +41,51 @@ def test_errors_are_those_of_each_pair_aligned_alone(walks, events, method):
     assert error.median_frames == np.median(expected)
     assert error.mean_frames == pytest.approx(expected.mean())
     assert error.within == {k: pytest.approx((expected <= k).mean()) for k in (0, 2)}
+
+
+SWING = {"address": 10, "top": 40, "impact": 55, "finish": 100}
+
+
+@pytest.mark.parametrize(
+    ("impact", "frames"),
+    [
+        (11, 1),
+        (54, 1),
+        (55, 2),
+        (85, 2),
+        (86, 3),
+        (310, 10),
+    ],  # 45 / 30 and 75 / 30 are both 2: halves to even
+)
+def test_the_tolerance_is_a_thirtieth_of_the_span(impact: int, frames: int) -> None:
+    assert span_tolerances([SWING | {"impact": impact}], ("address", "impact")).tolist() == [frames]
+
+
+def test_the_span_is_from_first_to_last_event_unless_two_are_named() -> None:
+    shuffled, partial = dict(reversed(SWING.items())), {"top": 3}
+    assert span_tolerances([SWING, shuffled, partial]).tolist() == [3, 3, 1]
+    named = span_tolerances([SWING, partial, {}], ("address", "impact"))
+    assert np.array_equal(named, [2, np.nan, np.nan], equal_nan=True)
+
+
+@pytest.mark.parametrize("method", ["nearest", "dtw"])
+def test_the_tolerance_is_that_of_the_video_whose_events_are_found(method) -> None:
+    lengths = (40, 90, 200)
+    videos = [np.linspace(0, 1, n)[:, None] for n in lengths]
+    events = [{"a": 0, "b": round(0.5 * n) + 10 * i, "c": n - 1} for i, n in enumerate(lengths)]
+    error = event_error(videos, events, method=method, span=("a", "c"))
+    assert error.tolerances.tolist() == [{0: 1, 1: 3, 2: 7}[video] for video in error.videos]
+    assert error.within_span == np.mean(error.errors <= error.tolerances)
+    assert error.by_event["b"].within_span < 1 == error.by_event["a"].within_span
+
+
+def test_videos_without_a_span_do_not_count_for_its_tolerance(walks, events) -> None:
+    cut = [{"middle": 3}, *events[1:]]
+    error = event_error(walks, cut, span=("start", "end"))
+    kept = error.videos != 0
+    assert np.isnan(error.tolerances[~kept]).all()
+    assert error.within_span == (error.errors <= error.tolerances)[kept].mean()
+    assert event_error(walks, events, span=("start", "never")).within_span is None
 
 
 @pytest.mark.parametrize("method", ["nearest", "dtw"])

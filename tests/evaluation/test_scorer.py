@@ -55,7 +55,7 @@ def test_every_number_comes_with_its_counts(make_set):
     assert list(report.phase_accuracy_by_fraction) == ["0.1", "0.5", "1.0"]
     assert report.phase_accuracy == report.phase_accuracy_by_fraction["1.0"]
     assert list(report.event_error_by_event) == ["touch", "pour", "back"]
-    assert all(getattr(report, name) is not None for name in SCORES) and len(SCORES) == 22
+    assert all(getattr(report, name) is not None for name in SCORES) and len(SCORES) == 24
 
 
 def test_embeddings_that_know_the_progress_beat_time_only(make_set):
@@ -238,7 +238,7 @@ def test_people_on_both_sides_are_refused_or_counted(make_set):
 
 def test_the_main_scores_have_intervals_that_hold_them(make_set):
     report = evaluate(make_set("abcdef"), make_set("tuvwxyz", seed=1, noise=0.1), few_shot=False)
-    events = ("event_error_frames", "pce1", "pce3")
+    events = ("event_error_frames", "pce1", "pce3", "event_within_span")
     expected = {"tau", "cycle_rate", "phase_accuracy", "progression", *events, *(e + "_dtw" for e in events)}
     assert set(report.intervals) == expected
     for name, (low, high) in report.intervals.items():
@@ -355,6 +355,19 @@ def test_resampled_key_events_are_those_of_the_drawn_pairs(make_set, drawn):
         assert found["event_error_frames_dtw"][position] == np.median(kept)
         assert found["pce1_dtw"][position] == pytest.approx((kept <= 1).mean())
         assert found["pce3_dtw"][position] == pytest.approx((kept <= 3).mean())
+        in_span = np.repeat(error.errors <= error.tolerances, weights)
+        assert found["event_within_span_dtw"][position] == pytest.approx(in_span.mean())
+
+
+def test_the_span_is_measured_between_the_named_events(make_set):
+    videos = make_set("abcd", noise=0.2)
+    names = videos.event_names
+    blocks, events = [videos[name] for name in videos], [videos.events(name) for name in videos]
+    report = evaluate(None, videos, span=(names[0], names[1]), intervals=False)
+    for method, found in (("nearest", report.event_within_span), ("dtw", report.event_within_span_dtw)):
+        assert found == event_error(blocks, events, method=method, span=(names[0], names[1])).within_span
+    with pytest.raises(EmbeddingError, match=rf"both events of the span {names[0]},never. Its events: "):
+        evaluate(None, videos, span=(names[0], "never"))
 
 
 def test_only_videos_with_all_key_events_have_phases(make_set):

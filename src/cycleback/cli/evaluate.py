@@ -25,6 +25,13 @@ def evaluate(
     data: Annotated[Path | None, typer.Option(help="Score a run on this folder of videos.")] = None,
     train: Annotated[Path | None, typer.Option(help="Train phase classifiers on this embedding set.")] = None,
     protocol: Protocol = "linear",
+    span: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIRST,LAST",
+            help="Take 1/30 of the time between these key events as tolerance (default: first, last).",
+        ),
+    ] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write all scores, with intervals, to this Markdown file.")
     ] = None,
@@ -47,6 +54,7 @@ def evaluate(
     from cycleback.files import check_output, write_text
 
     check_choice("protocol", protocol, list(PROTOCOLS))
+    ends = None if span is None else _parse_span(span)
     if markdown is not None:
         check_output(markdown, overwrite=overwrite)
     seen, held_out = _embed(source, data=data, train=train)
@@ -56,6 +64,7 @@ def evaluate(
         name: evaluate_set(
             *sets,
             protocol=protocol,
+            span=ends,
             seed=seed,
             intervals=not no_intervals,
             few_shot=not no_few_shot,
@@ -79,6 +88,13 @@ def evaluate(
         next_command,
         as_json=as_json,
     )
+
+
+def _parse_span(text: str) -> tuple[str, str]:
+    first, _, last = (part.strip() for part in text.partition(","))
+    if not first or not last or "," in last:
+        raise UserError(f"--span expects two key events such as address,impact, got {text!r}")
+    return first, last
 
 
 def _embed(

@@ -3,6 +3,10 @@
 Kendall's tau only asks whether the order is right; key-event error asks whether the moment is. Calibration
 compares the confidence of these matches with the share that land near the truth.
 
+A tolerance in frames is stricter for slow motion than for real time. SwingNet (McNally et al., CVPR workshops
+2019) therefore counts an event of a golf swing as right within max(1, round(span / 30)) frames, where the
+span is the number of frames from address to impact. `span_tolerances` is this rule for any two key events.
+
 Shapes: V videos, N frames of a video, T and S frames of two videos, D embedding size, K key events of all
 videos together, n matches.
 """
@@ -20,6 +24,7 @@ from cycleback.evaluation.neighbors import Floats, NearestTable, nearest_frames
 EventMethod = Literal["nearest", "dtw"]
 Indices = NDArray[np.int64]
 NUM_BINS = 10
+SPAN_PARTS = 30  # an event is right within this part of the span
 MAX_PAIRS = 500  # pairs of videos per action: enough for a curve; each needs all distances of two videos
 
 
@@ -47,8 +52,9 @@ class Labels:
 class EventError:
     """Absolute errors over `count` mapped events; None where there are none, or no times.
 
-    `errors` (n,) holds the error of each mapped event in frames, `labels` (n,) its index in
-    `Labels.of(events)`, and `videos` (n,) the video that it was mapped to.
+    `errors` (n,) holds the error of each mapped event in frames, `tolerances` (n,) what its span allows (NaN
+    where the span is unknown), `labels` (n,) its index in `Labels.of(events)`, and `videos` (n,) the video
+    that it was mapped to.
     """
 
     median_frames: float | None  # in frames of the video mapped to
@@ -56,9 +62,11 @@ class EventError:
     median_ms: float | None
     mean_ms: float | None
     within: Mapping[int, float]  # PCE@k, share of events that land within k frames, by k
+    within_span: float | None  # share of events that land within the tolerance of their video's span
     count: int  # of mapped events: one per ordered pair of videos that share the event
     by_event: Mapping[str, "EventError"] = field(default_factory=dict)  # the same per key event
     errors: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
+    tolerances: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     labels: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
     videos: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False, compare=False)
 
@@ -70,6 +78,7 @@ def event_error(
     times: Sequence[Floats] | None = None,
     method: EventMethod = "nearest",
     within: Sequence[int] = (1, 3),
+    span: tuple[str, str] | None = None,
     nearest: NearestTable | None = None,
 ) -> EventError:
     """Measure the error of key events over all ordered pairs of videos.
@@ -80,12 +89,13 @@ def event_error(
         times: Seconds (N,) of the frames per video; without them errors are in frames only.
         method: "nearest" or "dtw", see `cycleback.alignment.align`.
         within: The k of PCE@k.
+        span: The events that begin and end the action, see `span_tolerances`.
         nearest: The nearest frames of all videos, where they are known already.
     """
     _check(embeddings, events, method)
     labels = Labels.of(events)
     if not labels.names:
-        return _summarize(np.empty(0), None, within)
+        return _summarize(np.empty(0), np.empty(0), None, within)
     truth = _true_frames(labels, events)  # (V, K)
     if method == "dtw":
         mapped = _warp_events(embeddings, labels)  # (V, K)
@@ -102,13 +112,32 @@ def event_error(
         rows = [np.abs(clock[f] - clock[t]) for f, t, clock in zip(mapped, truth, times, strict=True)]
         late = np.stack(rows)[known]
     videos, which = np.nonzero(known)
+    allowed = span_tolerances(events, span)[videos]
     names = np.array(labels.names)[which]
-    parts = {
-        name: _summarize(errors[names == name], None if late is None else late[names == name], within)
-        for name in dict.fromkeys(labels.names)
-    }
-    total = _summarize(errors, late, within, parts)
-    return replace(total, errors=errors, labels=which, videos=videos)
+    parts = {}
+    for name in dict.fromkeys(labels.names):
+        own = names == name
+        parts[name] = _summarize(errors[own], allowed[own], None if late is None else late[own], within)
+    total = _summarize(errors, allowed, late, within, parts)
+    return replace(total, errors=errors, tolerances=allowed, labels=which, videos=videos)
+
+
+def span_tolerances(events: Sequence[Mapping[str, int]], span: tuple[str, str] | None = None) -> Floats:
+    """Return by how many frames (V,) an event of each video may be off: max(1, round(span / 30)).
+
+    Halves are rounded to even, as in the program of SwingNet's authors.
+
+    Args:
+        events: Frame of each key event, one mapping per video.
+        span: The two events from which the span is measured; by default the first and the last of each video.
+            The tolerance is NaN where a video lacks one of them.
+    """
+    tolerances = np.full(len(events), np.nan)
+    for video, labelled in enumerate(events):
+        ends = list(labelled.values()) if span is None else [labelled[e] for e in span if e in labelled]
+        if len(ends) > 1 or (span is None and ends):
+            tolerances[video] = max(1, round((max(ends) - min(ends)) / SPAN_PARTS))
+    return tolerances
 
 
 def _check(embeddings: Sequence[Floats], events: Sequence[Mapping[str, int]], method: str) -> None:
@@ -145,12 +174,14 @@ def _warp_events(embeddings: Sequence[Floats], labels: Labels) -> Indices:
 
 def _summarize(
     frames: Floats,
+    allowed: Floats,
     seconds: Floats | None,
     within: Sequence[int],
     by_event: Mapping[str, EventError] | None = None,
 ) -> EventError:
     if not len(frames):
-        return EventError(None, None, None, None, {}, 0, by_event or {})
+        return EventError(None, None, None, None, {}, None, 0, by_event or {})
+    spanned = ~np.isnan(allowed)
     ms = None if seconds is None else 1000 * seconds
     return EventError(
         median_frames=float(np.median(frames)),
@@ -158,6 +189,7 @@ def _summarize(
         median_ms=None if ms is None else float(np.median(ms)),
         mean_ms=None if ms is None else float(ms.mean()),
         within={k: float((frames <= k).mean()) for k in within},
+        within_span=float((frames <= allowed)[spanned].mean()) if spanned.any() else None,
         count=len(frames),
         by_event=by_event or {},
     )

@@ -40,6 +40,8 @@ class Protocol:
     tau_variant: TauVariant = "b"  # "a", "b" or "strict", see `cycleback.evaluation.order`
     tau_stride: int = 1  # use every n-th frame for tau
     tau_undefined: Undefined = "zero"
+    # events that begin and end the action, for tolerances relative to its duration; None: first and last
+    event_span: tuple[str, str] | None = None
 
 
 PROTOCOLS: Mapping[str, Protocol] = {

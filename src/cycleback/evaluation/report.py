@@ -33,8 +33,10 @@ class Report:
     event_error_mean_ms_dtw: float | None = None
     pce1: float | None = None  # share of key events within 1 frame
     pce3: float | None = None  # share within 3 frames
+    event_within_span: float | None = None  # share within 1/30 of the action's span, see `span_tolerances`
     pce1_dtw: float | None = None
     pce3_dtw: float | None = None
+    event_within_span_dtw: float | None = None
     cycle_rate: float | None = None  # share of frames that cycle back to within 1 frame; needs no labels
     cycle_rate_three: float | None = None  # the same through two other videos, in both directions
     phase_accuracy: float | None = None  # phase classification with all training videos

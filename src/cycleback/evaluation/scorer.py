@@ -51,6 +51,7 @@ def evaluate(
     *,
     protocol: str | Protocol = "linear",
     tau_stride: int | None = None,
+    span: tuple[str, str] | None = None,
     seed: int = 0,
     intervals: bool = True,
     few_shot: bool = True,
@@ -66,6 +67,8 @@ def evaluate(
         held_out: embeddings to score.
         protocol: "linear", "paper" or "reference", see `cycleback.evaluation.protocol`; or your own.
         tau_stride: use every n-th frame for tau (default: as the protocol says).
+        span: the two key events that begin and end the action, for the tolerance relative to its duration
+            (default: the first and the last of each video). GolfDB's are ("address", "impact").
         seed: seed of all draws: shares of training videos, few-shot episodes, resamples.
         intervals: resample the held-out videos for 95 % intervals of the main scores.
         few_shot: run few-shot classification, which takes longest.
@@ -83,6 +86,9 @@ def evaluate(
     settings = named_protocol(protocol)
     if tau_stride is not None:
         settings = replace(settings, tau_stride=tau_stride)
+    if span is not None:
+        settings = replace(settings, event_span=span)
+        _check_span(span, held_out)
     if settings.tau_stride < 1:
         raise ValueError(f"tau_stride must be at least 1, got {settings.tau_stride}")
     if not len(held_out):
@@ -204,8 +210,9 @@ class ActionScorer:
         events = [videos.events(name) for name in videos]
         is_timed = all(videos.fps(name) is not None for name in videos)
         times = [videos.times(name) for name in videos] if is_timed else None
-        near = event_error(embeddings, events, times=times, nearest=nearest)
-        warped = event_error(embeddings, events, times=times, method="dtw")
+        span = self.protocol.event_span
+        near = event_error(embeddings, events, times=times, span=span, nearest=nearest)
+        warped = event_error(embeddings, events, times=times, span=span, method="dtw")
         findings.counts |= {"event_matches": near.count, "confidence_matches": 0}
         findings.scores |= _event_scores(near, "") | _event_scores(warped, "_dtw")
         findings.scores["event_error_by_event"] = {
@@ -270,11 +277,21 @@ class ActionScorer:
             findings.scores["few_shot1"] = float(np.mean(few[1])) if 1 in few else None
 
 
+def _check_span(span: tuple[str, str], videos: EmbeddingSet) -> None:
+    """Raise if no video has the two events of the span."""
+    if not any(set(span) <= set(videos.events(name)) for name in videos):
+        known = ", ".join(videos.event_names) or "none"
+        raise EmbeddingError(
+            f"no held-out video has both events of the span {span[0]},{span[1]}. Its events: {known}."
+        )
+
+
 def _event_scores(error: EventError, suffix: str) -> dict[str, Any]:
     """Return the fields of a report that hold key-event errors."""
     scores = {"event_error_frames": error.median_frames, "event_error_ms": error.median_ms}
     scores |= {"event_error_mean_frames": error.mean_frames, "event_error_mean_ms": error.mean_ms}
     scores |= {"pce1": error.within.get(1), "pce3": error.within.get(3)}
+    scores["event_within_span"] = error.within_span
     return {name + suffix: value for name, value in scores.items()}
 
 
@@ -285,10 +302,19 @@ def resample_events(
     queries, size = labels.videos[error.labels], counts.shape[1]
     samples = {"event_error_frames": resample_medians(error.errors, counts, queries, error.videos)}
     cells = queries * size + error.videos
-    total = np.bincount(cells, minlength=size**2).reshape(size, size)
-    for name, within in (("pce1", 1), ("pce3", 3)):
-        near = np.bincount(cells[error.errors <= within], minlength=size**2).reshape(size, size)
-        samples[name] = resample_means(near, total, counts)
+    known = ~np.isnan(error.tolerances)
+    every = np.ones_like(known)
+    for name, within, counted in (
+        ("pce1", 1, every),
+        ("pce3", 3, every),
+        ("event_within_span", error.tolerances, known),
+    ):
+        is_near = (error.errors <= within) & counted
+        near, total = (
+            np.bincount(cells[chosen], minlength=size**2).reshape(size, size) for chosen in (is_near, counted)
+        )
+        if counted.any():
+            samples[name] = resample_means(near, total, counts)
     return {name + suffix: values for name, values in samples.items()}
 
 
