@@ -181,7 +181,9 @@ def _find_path(
         path = _find_path(
             a[part[0]], b[part[1]], rest, method="dtw", band=band, skip_cost=None, time_prior=time_prior
         )
-        return drop_standstills(path) + np.array([frames.start for frames in part])
+        path = drop_standstills(path)
+        path += [frames.start for frames in part]
+        return path
     if len(a) * len(b) > MAX_CELLS:
         return warp_long(*_add_clock(a, b, time_prior), ends_of=ends_of, width=band)[0]
     if distances is None or time_prior:

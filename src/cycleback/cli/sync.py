@@ -1,6 +1,7 @@
 """`cycleback sync`: play videos at the pace of a reference, in one video."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,20 +105,28 @@ def sync(
             written = [write_synced(output, files, list(pace.positions), **style)]
     facts = {"video": str(written[0])} if edits is None else {"edits": [str(path) for path in written]}
     where = ", ".join(map(str, written[:3])) + (f" and {len(written) - 3} more" if len(written) > 3 else "")
-    cuts = [
-        {"video": str(path), "before_s": round(before, 2), "after_s": round(after, 2)}
-        for path, (before, after) in zip(files, pace.cuts, strict=True)
-        if max(before, after) >= MIN_CUT_S
-    ]
-    words = "".join(
-        f"; {Path(cut['video']).name} without its first {cut['before_s']:g} s and last {cut['after_s']:g} s"
-        for cut in cuts
-    )
+    cuts, words = _tell_cuts(files, pace.cuts)
     print_result(
         {**facts, "reference": str(files[0]), "videos": [str(path) for path in files], "cuts": cuts},
         f"{len(files)} videos at the pace of {files[0].name}{words}: {where}",
         as_json=as_json,
     )
+
+
+def _tell_cuts(
+    files: Sequence[Path], cuts: Sequence[tuple[float, float]]
+) -> tuple[list[dict[str, Any]], str]:
+    """Return which videos are not shown whole, and the same in words."""
+    told: list[dict[str, Any]] = [
+        {"video": str(path), "before_s": round(before, 2), "after_s": round(after, 2)}
+        for path, (before, after) in zip(files, cuts, strict=True)
+        if max(before, after) >= MIN_CUT_S
+    ]
+    words = [
+        f"; {Path(cut['video']).name} without its first {cut['before_s']:g} s and last {cut['after_s']:g} s"
+        for cut in told
+    ]
+    return told, "".join(words)
 
 
 def _embed(
