@@ -18,16 +18,16 @@ from cycleback.data import FrameCache, VideoRecord, read_dataset
 from cycleback.embeddings.poses import PoseCache
 from cycleback.errors import CheckpointError, ConfigError, DataError, TrainingError, UserError
 from cycleback.models import FusedBase, fingerprint
-from cycleback.models.streams import SCALES
+from cycleback.models.streams import MOTION_SIZE, POSE_SIZE, SCALES
 from cycleback.progress import Counter, ignore
-from cycleback.recipe import Recipe, load_recipe, recipe_toml
+from cycleback.recipe import Recipe, build_encoder, load_recipe, recipe_toml
 from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, LossSettings, MLPSettings
 from cycleback.runs import choose_device, run_split, select_part
 from cycleback.synth import write_dataset
 from cycleback.training import read_log
 from cycleback.training.held_out import SELECTED_FILE, embed_video
 from cycleback.training.settings import OptimizerSettings, RunSettings
-from cycleback.training.videos import load_videos
+from cycleback.training.videos import load_sides, load_videos
 
 SCRATCH = Recipe(
     data=DataSettings(frame_size=48, frames_per_video=12),
@@ -73,8 +73,6 @@ def test_learning_beats_the_untrained_network_on_held_out_videos(
     held_out = select_part(videos, tmp_path / "run", "held_out")
     trained = cycleback.embed_videos(tmp_path / "run", held_out, cache=cache)
     torch.manual_seed(0)
-    from cycleback.recipe import build_encoder
-
     untrained = cycleback.embed_videos(build_encoder(recipe), held_out, cache=cache)
     assert (
         cycleback.evaluate(None, trained).event_error_frames
@@ -117,6 +115,47 @@ def test_all_streams_are_trained_on_saved_and_embedded_alike(
         assert video.shape[1:] == (encoder.base.channels, 1, 1) and video.dtype == torch.float32
         assert (video.flatten(1).split(list(encoder.base.sizes.values()), dim=1)[2] != 0).any()
         np.testing.assert_allclose(embed_video(encoder, video), embeddings[record.name], atol=1e-5)
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize("embedder", ["mlp", "gru"])
+def test_a_base_is_trained_together_with_the_other_streams(
+    videos: Path, cache: Path, tmp_path: Path, embedder: str
+) -> None:
+    section = EncoderSettings(base="small", embedder=embedder, train_base="all")
+    recipe = replace(SCRATCH, encoder=section, run=RunSettings(select_every=2))
+    recipe = replace(recipe, data=replace(recipe.data, held_out=0.4))
+    before = build_encoder(recipe).base.state_dict()
+    cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)
+    encoder = cycleback.load_encoder(tmp_path / "run")
+    after = encoder.base.state_dict()
+    assert not torch.equal(after["norm.running_mean"], before["norm.running_mean"])
+    embeddings = cycleback.embed_videos(encoder, videos, cache=cache)
+    records, frames = read_dataset(videos).records[:2], FrameCache(cache, size=(48, 48))
+    loaded = {"frames": frames, "device": encoder.device}
+    sides = load_sides(encoder, records, **loaded)
+    assert sides is not None
+    for record, video, side in zip(records, load_videos(encoder, records, **loaded), sides, strict=True):
+        assert video.dtype == torch.uint8 and side.shape == (len(video), MOTION_SIZE + POSE_SIZE)
+        np.testing.assert_allclose(embed_video(encoder, video, side), embeddings[record.name], atol=1e-4)
+        still = embed_video(encoder, video, torch.zeros_like(side))
+        assert np.abs(still - embeddings[record.name]).max() > 1e-3
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.usefixtures("person")
+def test_a_cuda_graph_sees_the_other_streams_of_each_batch(videos: Path, cache: Path, tmp_path: Path) -> None:
+    section = EncoderSettings(base="small", train_base="all", mlp=MLPSettings(dropout=0.0))
+    logs = []
+    for cuda_graph in (False, True):
+        run = RunSettings(log_every=1, cuda_graph=cuda_graph)
+        optimizer = OptimizerSettings(num_updates=8, batch_size=2)
+        recipe = replace(SCRATCH, encoder=section, optimizer=optimizer, run=run)
+        where = tmp_path / str(cuda_graph)
+        cycleback.train(videos, where, recipe=recipe, cache=cache, device="cuda")
+        logs.append([record["loss"] for record in read_log(where)])
+    assert logs[0] == pytest.approx(logs[1], rel=1e-2, abs=1e-3)
 
 
 @pytest.mark.usefixtures("person")

@@ -136,6 +136,17 @@ def test_a_run_that_has_moved_is_asked_for(command, index: Path, rendered: Path,
     assert command(*words, "--run", run_folder).code == 0
 
 
+def test_a_new_video_is_searched_for_in_a_saved_set_of_weighed_streams(
+    command, rendered: Path, tmp_path: Path
+) -> None:
+    shutil.copy(rendered / "pouring_000.mp4", tmp_path / "new.mp4")
+    assert command("embed", rendered, "-o", tmp_path / "set").code == 0
+    result = command("search", "query", tmp_path / "set", f"{tmp_path / 'new.mp4'}#20", "--json")
+    assert result.code == 0
+    best = json.loads(result.out)["hits"][0]
+    assert (best["video"], best["frame"]) == ("pouring_000", 20)
+
+
 @pytest.mark.parametrize(
     ("moment", "message"),
     [

@@ -82,7 +82,7 @@ def test_a_perturbed_video_shows_nobody_in_its_lead_in() -> None:
 
     class Frames:
         def load(self, record: object) -> SimpleNamespace:
-            return SimpleNamespace(times=np.arange(40) / 30, num_frames=40)
+            return SimpleNamespace(times=np.arange(40) / 30, frames=np.zeros((40, 2, 2, 3), np.uint8))
 
     features = FusedFeatures(Frames(), FusedBase(["pose"]))  # type: ignore[arg-type]
     features.load_raw = lambda record: {"pose": poses}  # type: ignore[assignment,method-assign,misc]

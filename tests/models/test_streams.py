@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.ndimage import gaussian_filter1d
 
-from cycleback.models import Encoder, FusedBase, SmallBase, fingerprint
+from cycleback.models import Encoder, FusedBase, SmallBase, fingerprint, freeze
 from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.models.streams import (
     SCALES,
@@ -123,7 +123,7 @@ def test_weights_scale_the_distances_within_each_stream(base: FusedBase) -> None
     raw = raw_video(base.sizes["appearance"] // 9)
 
     def distances() -> np.ndarray:
-        vectors = base.fuse(raw, THIRTY)[:, :, 0, 0]
+        vectors = base.fuse(raw, THIRTY)
         parts = np.split(vectors, np.cumsum(list(base.sizes.values()))[:-1], axis=1)
         return np.array([((part[10] - part[40]) ** 2).sum() for part in parts])
 
@@ -136,8 +136,32 @@ def test_a_stream_of_weight_0_needs_no_measurements(base: FusedBase) -> None:
     base.set_weights({"motion": 1.0})
     raw = raw_video(1)
     features = base.fuse({"motion": raw["motion"]}, THIRTY)
-    assert features.shape == (60, base.channels, 1, 1)
+    assert features.shape == (60, base.channels)
     assert np.count_nonzero(features.any(axis=0)) <= base.sizes["motion"]
+
+
+def test_a_trained_network_is_normalised_by_the_batch_and_weighs_as_much_as_a_frozen_one() -> None:
+    torch.manual_seed(0)
+    base = FusedBase(["appearance", "pose"], SmallBase(), is_frozen=False).train()
+    side = torch.from_numpy(base.fuse({"pose": person(THIRTY)}, THIRTY))
+    features = base(torch.rand(60, 3, 48, 48), side)[:, :, 0, 0]
+    cells, others = features.split(list(base.sizes.values()), dim=1)
+    assert torch.equal(others, side)
+    torch.testing.assert_close(cells.mean(0), torch.zeros(cells.shape[1]), atol=1e-5, rtol=0)
+    torch.testing.assert_close(cells.square().sum(1).mean().sqrt(), base.weights[0], rtol=0.02, atol=0)
+    cells[:, 0].square().sum().backward()
+    assert all(weight.grad is not None for weight in base.parameters())
+
+
+def test_only_the_network_is_frozen_in_part_or_keeps_its_statistics() -> None:
+    base = FusedBase(["appearance", "motion"], SmallBase(), is_frozen=False)
+    encoder = Encoder(base, PooledEmbedder(base.channels))
+    freeze(encoder, "all", statistics="fixed", train_from="layers.1")
+    encoder.train()
+    assert base.norm is not None and base.norm.training
+    assert base.appearance is not None and not base.appearance.layers[0].norm.training
+    trained = {name for name, weight in base.named_parameters() if weight.requires_grad}
+    assert trained and not any(name.startswith("appearance.layers.0.") for name in trained)
 
 
 def test_weights_and_streams_are_part_of_the_fingerprint(base: FusedBase) -> None:

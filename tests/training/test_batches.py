@@ -103,3 +103,14 @@ def test_processes_share_the_batch_of_one() -> None:
         assert (part.rows, part.videos) == (rows, whole.videos)
         assert torch.equal(part.inputs, whole.inputs[list(rows)])
         assert torch.equal(part.times, whole.times)
+
+
+def test_other_streams_are_those_of_the_same_frames_and_context() -> None:
+    plain = maker([40, 25, 60, 33], window=4)
+    make = replace(plain, sides=[2 * video for video in plain.videos], context_scale=(0.3, 1.0))
+    for number in range(3):
+        batch = make(number)
+        assert batch.side is not None and torch.equal(batch.side, 2 * batch.inputs)
+    share = replace(make, rank=1, world_size=2)(0)
+    assert share.side is not None and torch.equal(share.side, 2 * share.inputs)
+    assert plain(0).side is None

@@ -114,14 +114,15 @@ def _fuse(features: FusedFeatures, record: VideoRecord, indices: NDArray[np.int6
     """Return features (M, V, 1, 1) of the streams of a perturbed video, which keeps its frame rate."""
     cached, raw = features.frames.load(record), features.load_raw(record)
     times = np.arange(len(indices)) / _frame_rate(cached.times)
-    if features.maps is not None:
+    if features.maps is not None and "appearance" in raw:
         raw["appearance"] = _take(raw["appearance"], indices, _blank_map(features.maps, record, indices))
+    frames = _take(cached.frames, indices)
     if "motion" in raw:
-        raw["motion"] = _measure_motion(_take(cached.frames, indices), times)
+        raw["motion"] = _measure_motion(frames, times)
     if "pose" in raw:
         nobody = background(raw["pose"]) * [1, 1, 0]  # the background shows no person: its score is 0
         raw["pose"] = _take(raw["pose"], indices, nobody)
-    return torch.from_numpy(features.base.fuse(raw, times))
+    return torch.from_numpy(features.fuse(frames, raw, times))
 
 
 def _measure_motion(frames: NDArray[np.uint8], times: NDArray[np.float64]) -> NDArray[np.float16]:

@@ -6,7 +6,7 @@ Shapes: N frames of a video, F feature channels, h w feature map, V size of a ve
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from cycleback.models import (
     default_precision,
     fast_inference,
 )
-from cycleback.models.streams import stream_vectors, weigh_streams
+from cycleback.models.streams import SCALES, stream_vectors, weigh_streams
 from cycleback.progress import Counter, ignore
 
 KEYS = {("cpu", "float32"): "", ("cuda", "bfloat16"): "-bfloat16"}  # the two usual kinds of maps
@@ -99,11 +99,11 @@ class FeatureCache:
 class FusedFeatures:
     """Features (N, V, 1, 1) float32 of streams side by side, joined anew at each call.
 
-    What takes long is kept on disk: feature maps of the network, motion, and poses.
+    What takes long is kept on disk: feature maps of a frozen network, motion, and poses.
 
     Args:
         frames: the cache of decoded frames.
-        base: used as it is, so that a change of its weights has an effect.
+        base: used as it is, so that a change of the weights of streams has an effect; a network is copied.
         device, precision: of the network, as in `FeatureCache`.
     """
 
@@ -116,15 +116,41 @@ class FusedFeatures:
         precision: Precision | None = None,
     ) -> None:
         self.frames, self.base = frames, base
-        self.maps = None
+        self.maps = None  # of the network
         if base.appearance is not None:
             self.maps = FeatureCache(frames, base.appearance, device=device, precision=precision)
         self._poses = PoseCache(frames, device) if "pose" in base.streams else None
 
     def load(self, record: VideoRecord) -> NDArray[np.float32]:
         """Return the features (N, V, 1, 1) of one video."""
-        used = [stream for stream, weight in self.base.stream_weights.items() if weight > 0]
-        return self.base.fuse(self.load_raw(record, used), self.frames.load(record).times)
+        cached = self.frames.load(record)
+        return self.fuse(cached.frames, self.load_raw(record, self._used), cached.times)
+
+    def load_side(self, record: VideoRecord) -> NDArray[np.float32]:
+        """Return what a network does not see while it is trained: the other streams (N, V') of one video."""
+        return self.base.fuse(self.load_raw(record, self._used), self.frames.load(record).times)
+
+    @property
+    def _used(self) -> list[str]:
+        return [stream for stream, weight in self.base.stream_weights.items() if weight > 0]
+
+    @torch.inference_mode()
+    def fuse(
+        self, frames: NDArray[np.uint8], raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]
+    ) -> NDArray[np.float32]:
+        """Join the streams of a video: (N, V, 1, 1).
+
+        Takes its frames (N, H, W, 3), its raw measurements, and the seconds (N,) of the frames.
+        """
+        side = self.base.fuse(raw, times)
+        if self.base.is_frozen or self.maps is None:
+            return side[:, :, None, None]
+        chunks = []
+        for start in range(0, len(frames), CHUNK_FRAMES):
+            part = slice(start, start + CHUNK_FRAMES)
+            maps = self.maps.extract(frames[part])
+            chunks.append(self.base.join(maps, torch.from_numpy(side[part]).to(maps.device)).cpu())
+        return torch.cat(chunks).numpy()
 
     def load_raw(
         self, record: VideoRecord, streams: Sequence[str] = STREAMS, *, progress: Counter = ignore
@@ -136,7 +162,7 @@ class FusedFeatures:
             progress: called with (frames done, frames of the video) by the slowest stream.
         """
         raw: dict[str, NDArray[Any]] = {}
-        if self.maps is not None and "appearance" in streams:
+        if self.maps is not None and self.base.is_frozen and "appearance" in streams:
             raw["appearance"] = self.maps.load(record, progress=progress if self._poses is None else ignore)
         if "motion" in self.base.streams and "motion" in streams:
             raw["motion"] = self.frames.load(record).motion
@@ -151,9 +177,10 @@ class FusedFeatures:
     def weigh(self, records: Sequence[VideoRecord], *, progress: Counter = ignore) -> dict[str, float]:
         """Choose the weight of each stream for these videos; see `weigh_streams`."""
         self.fill(records, progress=progress)
-        return weigh_streams(
+        chosen = weigh_streams(
             stream_vectors(self.load_raw(record), self.frames.load(record).times) for record in records
         )
+        return {stream: chosen.get(stream, SCALES[stream]) for stream in self.base.streams}
 
 
 def open_features(

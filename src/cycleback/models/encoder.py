@@ -16,6 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from cycleback.models.base import Base, InputKind
 from cycleback.models.embedder import Embedder
+from cycleback.models.streams import FusedBase
 
 TrainBase = Literal["all", "bn", "frozen"]
 Statistics = Literal["batch", "fixed"]
@@ -63,15 +64,17 @@ class Encoder(nn.Module):
         """Whether a frame cannot be embedded without the rest of its video."""
         return self.base.needs_whole_videos or self.embedder.standardize
 
-    def features(self, frames: Tensor) -> Tensor:
+    def features(self, frames: Tensor, side: Tensor | None = None) -> Tensor:
         """Map frames to features (N, F, h, w).
 
         Frames are images (N, 3, H, W), uint8 or float in [0, 1], or float vectors (N, V) from `base.prepare`.
+        A base of streams also takes the other streams `side` (N, V') of these frames.
         """
         if frames.ndim != self._frame_axes + 1 or frames.shape[1] != self.base.in_channels:
             shape = f"(N, {self.base.frame_shape})"
             raise ValueError(f"{self.input_kind} must be {shape}, got {tuple(frames.shape)}")
-        features: Tensor = self.base(self.base.to_float(frames))
+        others = () if side is None else (side,)
+        features: Tensor = self.base(self.base.to_float(frames), *others)
         return features
 
     @property
@@ -87,8 +90,8 @@ class Encoder(nn.Module):
         embeddings: Tensor = self.embedder(features)
         return embeddings
 
-    def forward(self, frames: Tensor) -> Tensor:
-        """Map frames (B, T, C, ...), as `features` takes them, to embeddings (B, T, D).
+    def forward(self, frames: Tensor, side: Tensor | None = None) -> Tensor:
+        """Map frames (B, T, C, ...) and `side` (B, T, C, V'), as `features` takes them, to (B, T, D).
 
         In training mode BatchNorm takes its statistics over all B * T * C frames, so each embedding depends
         on the whole batch. In evaluation mode it depends on its own C frames only, or on all frames up to it
@@ -98,7 +101,8 @@ class Encoder(nn.Module):
         if frames.ndim != self._frame_axes + 3 or tuple(frames.shape[2:4]) != expected:
             shape = f"(B, T, C={self.context_frames}, {self.base.frame_shape})"
             raise ValueError(f"{self.input_kind} must be {shape}, got {tuple(frames.shape)}")
-        return self.embed(torch.unflatten(self.features(frames.flatten(0, 2)), 0, frames.shape[:3]))
+        features = self.features(frames.flatten(0, 2), None if side is None else side.flatten(0, 2))
+        return self.embed(torch.unflatten(features, 0, frames.shape[:3]))
 
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
         """Embed a whole video in chunks: features (n, F, h, w) to embeddings (n, D); see `Embedder`."""
@@ -115,8 +119,13 @@ class Encoder(nn.Module):
         return self
 
 
+def _network(base: Base) -> Base:
+    """Return the part of a base that can be trained."""
+    return base.appearance if isinstance(base, FusedBase) and base.appearance is not None else base
+
+
 def _norms(base: Base) -> list[nn.Module]:
-    return [module for module in base.modules() if isinstance(module, _BatchNorm)]
+    return [module for module in _network(base).modules() if isinstance(module, _BatchNorm)]
 
 
 def freeze(
@@ -148,7 +157,7 @@ def freeze(
         for norm in norms:
             norm.requires_grad_(True)
     if train_from:
-        _freeze_before(encoder.base, train_from)
+        _freeze_before(_network(encoder.base), train_from)
     encoder.train(encoder.training)
 
 

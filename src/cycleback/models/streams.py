@@ -8,13 +8,12 @@ Shapes: N frames of a video, F feature channels, h w feature map, V size of a ve
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 import torch
-import torch.nn.functional
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from cycleback.models.base import Base
 
@@ -165,17 +164,23 @@ def weigh_streams(videos: Iterable[Mapping[str, Floats]]) -> dict[str, float]:
 
 
 class FusedBase(Base):
-    """Streams side by side, as features (N, V, 1, 1). It needs whole videos, and has nothing to train.
+    """Streams side by side, as features (n, V, 1, 1). It needs whole videos.
+
+    What a frozen network sees is normalised over the video, like the other streams. A network that is trained
+    sees only the frames of a batch, so BatchNorm normalises its features.
 
     Args:
         streams: any of STREAMS; their order does not matter.
         appearance: the network of the stream "appearance"; None without that stream.
+        is_frozen: whether the network is never trained.
     """
 
     needs_whole_videos = True
     weights: Tensor  # (number of streams,), of each stream in order
 
-    def __init__(self, streams: Iterable[str], appearance: Base | None = None) -> None:
+    def __init__(
+        self, streams: Iterable[str], appearance: Base | None = None, *, is_frozen: bool = True
+    ) -> None:
         super().__init__()
         wanted = set(streams)
         self.streams = tuple(stream for stream in STREAMS if stream in wanted)
@@ -184,12 +189,16 @@ class FusedBase(Base):
         if ("appearance" in wanted) != (appearance is not None):
             raise ValueError("the stream 'appearance' needs a network, and only that stream takes one")
         self.appearance = appearance
+        self.is_frozen = is_frozen or appearance is None
         sizes = {"motion": MOTION_SIZE, "pose": POSE_SIZE}
         if appearance is not None:
             sizes["appearance"] = appearance.channels * APPEARANCE_GRID**2
         self.sizes: dict[str, int] = {stream: sizes[stream] for stream in self.streams}  # V of each
         self.channels, self.stride = sum(self.sizes.values()), 1
         self.register_buffer("weights", torch.tensor([SCALES[stream] for stream in self.streams]))
+        self.norm = None
+        if not self.is_frozen:
+            self.norm = nn.BatchNorm1d(self.sizes["appearance"], affine=False)
 
     @property
     def stream_weights(self) -> dict[str, float]:
@@ -200,17 +209,41 @@ class FusedBase(Base):
         """Replace the weights of all streams; one that is not named gets the weight 0."""
         self.weights.copy_(torch.tensor([weights.get(stream, 0.0) for stream in self.streams]))
 
+    @property
+    def video_streams(self) -> tuple[str, ...]:
+        """The streams that are normalised over whole videos: all, or all but a trained appearance."""
+        return tuple(stream for stream in self.streams if self.is_frozen or stream != "appearance")
+
     def fuse(self, raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]) -> Floats:
-        """Join the weighted vectors of all streams of a video to features (N, V, 1, 1).
+        """Join the weighted vectors of the `video_streams` of a video: (N, V).
 
         Takes the raw measurements of streams with a positive weight, as their functions in VECTORS do, and
         the seconds (N,) of the frames. The other streams are zeros.
         """
         parts = []
-        for stream, weight in self.stream_weights.items():
+        for stream in self.video_streams:
+            weight = self.stream_weights[stream]
             part = np.zeros((len(times), self.sizes[stream]), dtype=np.float32)
             parts.append(weight * VECTORS[stream](raw[stream], times) if weight > 0 else part)
-        return np.concatenate(parts, axis=1, dtype=np.float32)[:, :, None, None]
+        return np.concatenate(parts, axis=1, dtype=np.float32)
+
+    def join(self, maps: Tensor, side: Tensor) -> Tensor:
+        """Join the maps (n, F, h, w) of a trained network and the other streams (n, V'): (n, V, 1, 1)."""
+        if self.norm is None:
+            raise ValueError("streams need whole videos; read their features with `open_features`")
+        cells = torch.nn.functional.adaptive_avg_pool2d(maps.to(side.dtype), APPEARANCE_GRID).flatten(1)
+        scale = self.weights[0] / self.sizes["appearance"] ** 0.5  # so that the mean squared length is 1
+        return torch.cat([scale * self.norm(cells), side], dim=1)[:, :, None, None]
+
+    def forward(self, images: Tensor, side: Tensor | None = None) -> Tensor:
+        """Map images (n, 3, H, W) in [0, 1] and the other streams of these frames (n, V') to (n, V, 1, 1)."""
+        if self.appearance is None or side is None:
+            raise ValueError("streams need whole videos; read their features with `open_features`")
+        return self.join(self.appearance(images), side)
+
+    def feature_map(self, images: Tensor) -> Tensor:
+        """Refuse images without the other streams."""
+        return self.forward(images)
 
     @property
     def traits(self) -> dict[str, object]:
@@ -227,14 +260,6 @@ class FusedBase(Base):
     def feature_map_size(self, height: int, width: int) -> tuple[int, int]:
         """Always 1 x 1."""
         return 1, 1
-
-    def normalize(self, images: Tensor) -> Tensor:
-        """Return images as they are: the network normalises its own input."""
-        return images
-
-    def feature_map(self, images: Tensor) -> NoReturn:
-        """Refuse single images: the streams are normalised over whole videos."""
-        raise ValueError("streams need whole videos; read their features with `open_features`")
 
 
 def stream_vectors(raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]) -> dict[str, Floats]:

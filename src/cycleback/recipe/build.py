@@ -74,7 +74,9 @@ def _build_base(settings: EncoderSettings, saved: Path | None) -> Base:
         base = build_base(settings.base, **options)
     else:
         base = rebuild_base(settings.base, saved, **options)
-    return FusedBase(settings.streams, base) if settings.is_fused else base
+    if not settings.is_fused:
+        return base
+    return FusedBase(settings.streams, base, is_frozen=settings.train_base == "frozen")
 
 
 def _embedder_options(settings: EncoderSettings, base: Base, size: tuple[int, int]) -> dict[str, Any]:
@@ -129,8 +131,12 @@ def build_batches(
     *,
     encoder: Encoder,
     phases: Sequence[Tensor] | None = None,
+    sides: Sequence[Tensor] | None = None,
 ) -> BatchMaker:
-    """Build the batches, each of one action; `phases` (N,) per video are for the supervised loss."""
+    """Build the batches, each of one action.
+
+    `phases` (N,) per video are for the supervised loss, `sides` (N, V') for a trained base of streams.
+    """
     sample = SAMPLERS[recipe.data.sampler](recipe.data)
     _warn_about_short_videos([len(video) for video in videos], recipe.data.frames_per_video)
     wants_positives = recipe.loss.is_used("tcn")
@@ -144,6 +150,7 @@ def build_batches(
         positive_window=recipe.loss.tcn.positive_window if wants_positives else None,
         seed=recipe.run.seed,
         phases=phases,
+        sides=sides,
         context_scale=recipe.data.context_scale,
     )
 

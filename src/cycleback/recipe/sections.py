@@ -160,16 +160,9 @@ class EncoderSettings:
             some = f"some of {', '.join(STREAMS)}, each once"
             raise ValueError(f"encoder.streams must name {some}, got {list(self.streams)}")
         object.__setattr__(self, "streams", ordered)
-        if self.is_fused:
-            self._check_fused()
-
-    def _check_fused(self) -> None:
-        """Refuse settings that need the feature maps of the stream "appearance" alone."""
-        advice = f'set encoder.streams=["appearance"], got {list(self.streams)}'
-        if self.embedder == "conv":
+        if self.is_fused and self.embedder == "conv":
+            advice = f'set encoder.streams=["appearance"], got {list(self.streams)}'
             raise ValueError(f"encoder.embedder='conv' needs feature maps: use 'mlp', or {advice}")
-        if self.train_base != "frozen":
-            raise ValueError(f"encoder.train_base={self.train_base!r}: use 'frozen', or {advice}")
 
     @property
     def is_fused(self) -> bool:

@@ -133,9 +133,10 @@ def embed_videos(
 def open_caches(
     encoder: Encoder, cache: Path | None, *, precision: Precision | None = None
 ) -> tuple[FrameCache, FeatureCache | FusedFeatures | None]:
-    """Open the cache of decoded frames, and the features if the base is frozen and sees images."""
+    """Open the cache of decoded frames, and the features of a frozen base of images, or of streams."""
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
-    if encoder.train_base != "frozen" or encoder.input_kind != "images":
+    is_trained = encoder.train_base != "frozen" and not encoder.base.needs_whole_videos
+    if is_trained or encoder.input_kind != "images":
         return frames, None
     return frames, open_features(frames, encoder.base, device=encoder.device, precision=precision)
 

@@ -23,7 +23,7 @@ from cycleback.recipe import (
 from cycleback.runs.folder import choose_device, create_run, find_run, open_run, remove_run, run_records
 from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
 from cycleback.training.held_out import choose_held_out, held_out_cycle_rate
-from cycleback.training.videos import fit_base, label_phases, load_times, load_videos
+from cycleback.training.videos import fit_base, label_phases, load_sides, load_times, load_videos
 
 
 def train(
@@ -102,7 +102,8 @@ def _prepare(
     num_phases, phases = (labels.num_phases, labels.videos) if labels else (0, None)
     loss = build_loss(recipe, embedding_size=encoder.embedding_size, num_phases=num_phases).to(device)
     actions = [record.action for record in records]
-    batches = build_batches(recipe, videos, actions, encoder=encoder, phases=phases)
+    sides = load_sides(encoder, records, frames=frames, device=device)
+    batches = build_batches(recipe, videos, actions, encoder=encoder, phases=phases, sides=sides)
     trainer = Trainer(
         encoder,
         loss,
@@ -125,5 +126,6 @@ def _held_out_evaluation(
         return None
     records = choose_held_out(run_records(output, dataset, "held_out"))
     videos = load_videos(encoder, records, frames=frames, device=encoder.device)
+    sides = load_sides(encoder, records, frames=frames, device=encoder.device)
     actions = [record.action for record in records]
-    return lambda: held_out_cycle_rate(encoder, videos, actions)
+    return lambda: held_out_cycle_rate(encoder, videos, actions, sides=sides)

@@ -5,8 +5,8 @@ Rows are numbered through all shards, and videos in the order of their rows. A v
 Shapes: V videos, R rows of a shard, N frames of a video, D embedding size.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.folder import VideoEntry, read_folder
 from cycleback.errors import EmbeddingError, did_you_mean
+from cycleback.models.streams import SCALES
 
 Floats = NDArray[np.float32]
 Seconds = NDArray[np.float64]
@@ -51,6 +52,7 @@ class Corpus:
     encoder: str | None = None  # fingerprint of the encoder, if known
     run: str | None = None  # run folder or model name of the encoder, if known
     source: Path | None = None  # the folder it was opened from, if any
+    streams: Mapping[str, float] = field(default_factory=lambda: SCALES)  # weights of an untrained encoder
 
     @classmethod
     def of_set(cls, embeddings: EmbeddingSet) -> Self:
@@ -70,7 +72,7 @@ class Corpus:
         )
         rows = np.concatenate([embeddings[name] for name in embeddings])
         times = np.concatenate([embeddings.times(name) for name in embeddings])
-        return cls((Shard(rows, times, videos),), embeddings.encoder)
+        return cls((Shard(rows, times, videos),), embeddings.encoder, streams=embeddings.streams)
 
     @classmethod
     def of_folder(cls, folder: Path | str) -> Self:
@@ -78,7 +80,7 @@ class Corpus:
         embeddings, times, index = read_folder(Path(folder))
         videos = tuple(sorted(index.entries.values(), key=lambda entry: entry.start))
         shard = Shard(np.asarray(embeddings), np.asarray(times), videos)
-        return cls((shard,), index.encoder, source=Path(folder))
+        return cls((shard,), index.encoder, source=Path(folder), streams=index.streams)
 
     @cached_property
     def videos(self) -> tuple[VideoEntry, ...]:

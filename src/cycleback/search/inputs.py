@@ -1,8 +1,10 @@
 """Open what a user names: a place to search, a moment to search for, videos to add to an index.
 
-Streams of an untrained encoder have fixed weights here, because videos are added and searched for later.
+Streams of the pretrained encoder have fixed weights in an index, because videos are added and searched for
+later. A saved embedding set has its own, and so has a query of it.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from cycleback.data.folder import Videos, select_records
 from cycleback.embeddings import check_same_encoder
 from cycleback.embeddings.folder import INDEX
 from cycleback.errors import EmbeddingError, UserError
-from cycleback.models import Encoder, fingerprint
+from cycleback.models import Encoder, FusedBase, fingerprint
 from cycleback.models.streams import SCALES
 from cycleback.progress import Counter, ignore
 from cycleback.runs import PRETRAINED, embed_videos, load_encoder
@@ -61,10 +63,10 @@ def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress:
     where = str(corpus.source or "the corpus")
     if not path.exists():
         raise UserError(f"{source!r} is neither a video in {where} nor a file")
-    encoder = _load_encoder(run or corpus.run or PRETRAINED, {where: corpus.encoder})
+    encoder = _load_encoder(run or corpus.run or PRETRAINED, {where: corpus.encoder}, corpus.streams)
     if not has_time:
         return make_image_query(encoder, path)
-    own = Corpus.of_set(embed_videos(encoder, path, streams=SCALES, progress=progress))
+    own = Corpus.of_set(embed_videos(encoder, path, streams=corpus.streams, progress=progress))
     query = make_frame_query(own, own.videos[0].name, frame=frame, seconds=seconds)
     return replace(query, video=None)
 
@@ -103,10 +105,17 @@ def index_videos(
     return replace(changes, unchanged=[*sorted(unchanged), *changes.unchanged])
 
 
-def _load_encoder(run: str, expected: dict[str, str | None]) -> Encoder:
-    """Load the encoder of a run; it must be the one of `expected` (name -> fingerprint)."""
+def _load_encoder(
+    run: str, expected: dict[str, str | None], streams: Mapping[str, float] = SCALES
+) -> Encoder:
+    """Load the encoder of a run; it must be the one of `expected` (name -> fingerprint).
+
+    The pretrained encoder gets the weights `streams`.
+    """
     if Path(run).is_absolute() and not Path(run).is_dir():  # an index stores an absolute path
         raise UserError(f"the run folder {run} does not exist. Give its new path with --run.")
     encoder = load_encoder(run)
+    if run == PRETRAINED and isinstance(encoder.base, FusedBase):
+        encoder.base.set_weights(streams)
     check_same_encoder({**expected, run: fingerprint(encoder)})
     return encoder

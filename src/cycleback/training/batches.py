@@ -29,6 +29,7 @@ class Batch:
     has_positives: bool  # whether `inputs` holds T positives after the T anchors
     phases: Tensor | None = None  # (B, T) int64, -1 for a frame without label; None if labels are not used
     rows: tuple[int, ...] | None = None  # which of the B videos `inputs` holds; None: all
+    side: Tensor | None = None  # (b, T or 2T, C, V'), the streams besides the appearance in `inputs`, if any
 
 
 @dataclass
@@ -46,6 +47,7 @@ class BatchMaker:
     rank: int = 0  # the number of this process among the `world_size` that share each batch
     world_size: int = 1
     phases: Sequence[Tensor] | None = None  # (N,) int64 per video, -1 for a frame without label
+    sides: Sequence[Tensor] | None = None  # (N, V') per video: streams besides its frames
     context_scale: tuple[float, float] = (1.0, 1.0)  # of the factor on `context_stride`, drawn per clip
     _orders: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)
 
@@ -61,8 +63,12 @@ class BatchMaker:
         drawn = [self._draw(video, self._generator(number, slot)) for slot, video in enumerate(videos)]
         strides = self._strides(number, len(videos))
         rows = assign_rows(len(videos), rank=self.rank, world_size=self.world_size)
+
+        def clips(videos_of: Sequence[Tensor]) -> Tensor:
+            return torch.stack([self._clip(videos_of[videos[r]], drawn[r][1], strides[r]) for r in rows])
+
         return Batch(
-            inputs=torch.stack([self._clip(videos[row], drawn[row][1], strides[row]) for row in rows]),
+            inputs=clips(self.videos),
             times=torch.stack(
                 [anchors.float() / len(self.videos[v]) for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
@@ -74,6 +80,7 @@ class BatchMaker:
                 [self.phases[v][anchors] for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
             rows=rows,
+            side=None if self.sides is None else clips(self.sides),
         )
 
     def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -93,9 +100,8 @@ class BatchMaker:
         draws = torch.rand(count, generator=self._generator(number, count)).tolist()
         return [max(1, round(self.context_stride * (low + (high - low) * draw))) for draw in draws]
 
-    def _clip(self, video: int, indices: Tensor, stride: int) -> Tensor:
-        """Return frames (T or 2T, C, ...)."""
-        frames = self.videos[video]  # (N, ...)
+    def _clip(self, frames: Tensor, indices: Tensor, stride: int) -> Tensor:
+        """Return frames (T or 2T, C, ...) of a video (N, ...)."""
         rows = context_indices(indices, context_frames=self.context_frames, context_stride=stride)
         return frames[rows.to(frames.device, non_blocking=True)]  # waiting would leave the device idle
 

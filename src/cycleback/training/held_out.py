@@ -58,13 +58,20 @@ def choose_held_out(records: Sequence[VideoRecord]) -> list[VideoRecord]:
     return [record for group in groups if len(group) > 1 for record in group[:MAX_VIDEOS]]
 
 
-def held_out_cycle_rate(encoder: Encoder, videos: Sequence[Tensor], actions: Sequence[str]) -> float:
+def held_out_cycle_rate(
+    encoder: Encoder,
+    videos: Sequence[Tensor],
+    actions: Sequence[str],
+    *,
+    sides: Sequence[Tensor] | None = None,
+) -> float:
     """Return the share of frames that cycle back over all pairs of videos of an action, mean over actions.
 
     The encoder is in evaluation mode. `videos` are frames (N, H, W, 3) uint8, vectors (N, V) or feature maps
-    (N, F, h, w); each action has at least two.
+    (N, F, h, w); each action has at least two. `sides` are the other streams (N, V') of frames, if there are.
     """
-    embeddings = [embed_video(encoder, video) for video in videos]
+    others: Sequence[Tensor | None] = sides or [None] * len(videos)
+    embeddings = [embed_video(encoder, video, side) for video, side in zip(videos, others, strict=True)]
     rates = []
     for action in sorted(set(actions)):
         group = [array for array, of in zip(embeddings, actions, strict=True) if of == action]
@@ -72,14 +79,16 @@ def held_out_cycle_rate(encoder: Encoder, videos: Sequence[Tensor], actions: Seq
     return float(np.mean(rates))
 
 
-def embed_video(encoder: Encoder, video: Tensor) -> NDArray[np.float32]:
-    """Embed a whole video, in the form it is trained on, to (N, D)."""
-    return embed_maps(encoder.embedder, _feature_maps(encoder, video), device=encoder.device)
+def embed_video(encoder: Encoder, video: Tensor, side: Tensor | None = None) -> NDArray[np.float32]:
+    """Embed a whole video and its other streams, in the form they are trained on, to (N, D)."""
+    return embed_maps(encoder.embedder, _feature_maps(encoder, video, side), device=encoder.device)
 
 
-def _feature_maps(encoder: Encoder, video: Tensor) -> Iterator[Tensor]:
+def _feature_maps(encoder: Encoder, video: Tensor, side: Tensor | None) -> Iterator[Tensor]:
     for start in range(0, len(video), CHUNK_FRAMES):
-        chunk = video[start : start + CHUNK_FRAMES].to(encoder.device)
+        part = slice(start, start + CHUNK_FRAMES)
+        chunk = video[part].to(encoder.device)
         chunk = chunk.movedim(-1, 1) if chunk.dtype == torch.uint8 else chunk
         are_features = chunk.is_floating_point() and chunk.ndim == 4
-        yield chunk if are_features else encoder.features(chunk)
+        others = None if side is None else side[part].to(encoder.device)
+        yield chunk if are_features else encoder.features(chunk, others)

@@ -1,7 +1,7 @@
 """One update: forward and backward of its batches, eagerly or as a CUDA graph, and its pending results.
 
 Shapes: B videos of a batch, b of them embedded by this process, T sampled frames, C context frames, H W
-pixels, F feature channels, D embedding size.
+pixels, F feature channels, V' size of the streams besides appearance, D embedding size.
 """
 
 import dataclasses
@@ -43,6 +43,7 @@ class DeviceBatch:
     inputs: Tensor
     times: Tensor
     phases: Tensor | None
+    side: Tensor | None
     augmentation: Augmentation
     has_positives: bool
     num_videos: int
@@ -50,8 +51,8 @@ class DeviceBatch:
     @property
     def tensors(self) -> list[Tensor]:
         """Everything that differs between batches."""
-        labels = [] if self.phases is None else [self.phases]
-        return [self.inputs, self.times, *labels, *self.augmentation.tensors.values()]
+        optional = [tensor for tensor in (self.phases, self.side) if tensor is not None]
+        return [self.inputs, self.times, *optional, *self.augmentation.tensors.values()]
 
     def copy(self) -> "DeviceBatch":
         """Copy all tensors."""
@@ -60,6 +61,7 @@ class DeviceBatch:
             inputs=self.inputs.clone(),
             times=self.times.clone(),
             phases=None if self.phases is None else self.phases.clone(),
+            side=None if self.side is None else self.side.clone(),
             augmentation=self.augmentation.map(Tensor.clone),
         )
 
@@ -118,6 +120,7 @@ class ForwardBackward:
             inputs=move(batch.inputs),
             times=move(batch.times),
             phases=None if batch.phases is None else move(batch.phases),
+            side=None if batch.side is None else move(batch.side),
             augmentation=draw_for_batch(batch, settings=settings, seed=seed).map(move),
             has_positives=batch.has_positives,
             num_videos=len(batch.videos),
@@ -147,8 +150,10 @@ class ForwardBackward:
         inputs = inputs.float() if inputs.is_floating_point() else to_images(inputs, batch.augmentation)
         # a recurrent embedder must not take the positives for later frames of the anchors
         is_recurrent = batch.has_positives and self.encoder.embedder.can_count_frames
-        pieces = inputs.chunk(2, dim=1) if is_recurrent else (inputs,)
-        embeddings = torch.cat([self._forward(piece, are_features=are_features) for piece in pieces], dim=1)
+        number = 2 if is_recurrent else 1
+        sides = [None] * number if batch.side is None else batch.side.chunk(number, dim=1)
+        pieces = zip(inputs.chunk(number, dim=1), sides, strict=True)
+        embeddings = torch.cat([self._forward(*piece, are_features=are_features) for piece in pieces], dim=1)
         embeddings = self.processes.gather(embeddings, batch.num_videos)
         if not batch.has_positives:
             return embeddings, None
@@ -166,13 +171,17 @@ class Forward:
         wrap = torch.compile if settings.compile else lambda function: function
         self._from_frames, self._from_features = wrap(encoder.forward), wrap(encoder.embed)
 
-    def __call__(self, inputs: Tensor, *, are_features: bool) -> Tensor:
-        """Embed frames (B, T, C, ...), or their feature maps (B, T, C, F, h, w), to (B, T, D)."""
+    def __call__(self, inputs: Tensor, side: Tensor | None = None, *, are_features: bool) -> Tensor:
+        """Embed frames (B, T, C, ...), or their feature maps (B, T, C, F, h, w), to (B, T, D).
+
+        `side` (B, T, C, V') are the streams besides the appearance of frames, if there are any.
+        """
         run = self._from_features if are_features else self._from_frames
+        arguments = (inputs,) if side is None else (inputs, side)
         with torch.autocast(
             inputs.device.type, torch.bfloat16, enabled=self.is_bfloat16, cache_enabled=False
         ):
-            embeddings: Tensor = run(inputs)
+            embeddings: Tensor = run(*arguments)
         return embeddings.float()
 
 

@@ -46,6 +46,17 @@ def load_videos(
     return [torch.from_numpy(np.array(features.load(record))).to(device) for record in records]
 
 
+def load_sides(
+    encoder: Encoder, records: Sequence[VideoRecord], *, frames: FrameCache, device: torch.device
+) -> list[Tensor] | None:
+    """Load for each video the streams (N, V') that a trained base does not see; None if there are none."""
+    base = encoder.base
+    if not isinstance(base, FusedBase) or base.is_frozen:
+        return None
+    features = FusedFeatures(frames, base, device=device)
+    return [torch.from_numpy(features.load_side(record)).to(device) for record in records]
+
+
 def fit_base(
     encoder: Encoder,
     records: Sequence[VideoRecord],
