@@ -17,12 +17,12 @@ from cycleback.embeddings.poses import (
     Tracker,
     choose_frames,
     cut_square,
-    has_person,
     interpolate_poses,
     write_poses,
 )
 from cycleback.errors import DataError
 from cycleback.models.movenet import JOINTS, MoveNet
+from cycleback.models.streams import has_person
 from cycleback.video import write_video
 from figures import draw_person, draw_wall
 

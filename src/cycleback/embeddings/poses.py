@@ -29,6 +29,7 @@ from cycleback.data.sources import display_height, iter_chosen_frames
 from cycleback.errors import DataError
 from cycleback.files import atomic_file, check_output
 from cycleback.models.movenet import JOINTS, MoveNet, Variant
+from cycleback.models.streams import TORSO
 from cycleback.progress import Counter, ignore
 from cycleback.tables import write_table
 
@@ -36,14 +37,12 @@ STEP_S = 0.1
 COARSE_STEP = 8
 CHUNK_FRAMES = 64  # taken frames in memory at a time, and the batch on a GPU
 MAX_SIDE = 512  # pixels of the decoded frames: small people need more than the network's input
-TORSO = [JOINTS.index(f"{side}_{part}") for part in ("shoulder", "hip") for side in ("left", "right")]
 MIN_SCORE = 0.2  # of a joint that counts for the box, and mean of the torso of a person
 MARGIN = 1.5  # side of a crop over the extent of the joints
 MIN_SIDE = 1 / 6  # of a crop, over the longer side of the frame
 WHOLE_SIDE = 0.8  # a larger crop is replaced by the whole frame
 REACH = 0.5  # how far a person moves between coarse frames, in sides of its crop
 NEARLY_SQUARE = 1.25  # longer side over shorter; such frames are looked at as a whole only
-PERSON_SCORE, PERSON_SHARE = 0.3, 0.3  # see `has_person`
 VERSION = 1
 
 Floats = NDArray[np.float32]
@@ -153,11 +152,6 @@ def _open_poses(path: Path, num_frames: int) -> Floats | None:
     except (OSError, ValueError, EOFError):
         return None
     return poses if poses.shape == (num_frames, len(JOINTS), 3) and poses.dtype == np.float32 else None
-
-
-def has_person(poses: Floats) -> bool:
-    """Whether a video shows a person: the torso is clear in a share of the frames of `poses` (N, 17, 3)."""
-    return bool((poses[:, TORSO, 2].mean(axis=1) >= PERSON_SCORE).mean() >= PERSON_SHARE)
 
 
 def choose_frames(times: NDArray[np.float64]) -> NDArray[np.int64]:

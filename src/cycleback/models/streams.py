@@ -43,7 +43,8 @@ JOINTS = slice(5, 17)  # shoulders, elbows, wrists, hips, knees, ankles; the fac
 POSE_SIGMA = 1.5  # frames, of the Gaussian over time
 POSE_VELOCITY_WEIGHT = 1.5
 MIN_JOINT_SCORE = 0.1  # mean over the video: a joint below it is never seen
-MIN_PERSON_SCORE = 0.2  # mean over joints and frames: below it, there is no person
+TORSO = [5, 6, 11, 12]  # shoulders and hips
+MIN_TORSO_SCORE, MIN_PERSON_SHARE = 0.3, 0.3  # see `has_person`
 POSE_SIZE = 2 * 2 * (JOINTS.stop - JOINTS.start)
 
 
@@ -80,7 +81,7 @@ def pose_vectors(poses: Floats, times: NDArray[np.float64]) -> Floats:
     """
     factor = _rate_factor(times)
     places, scores = poses[:, JOINTS, :2], poses[:, JOINTS, 2:]  # (N, J, 2), (N, J, 1)
-    if scores.mean() < MIN_PERSON_SCORE:
+    if not has_person(poses):
         return np.zeros((len(poses), POSE_SIZE), dtype=np.float32)
     is_seen = scores.mean(axis=0) >= MIN_JOINT_SCORE  # (J, 1)
     smooth = _smooth_places(places, scores, POSE_SIGMA * factor)
@@ -88,6 +89,11 @@ def pose_vectors(poses: Floats, times: NDArray[np.float64]) -> Floats:
     lag = round(LAG * factor)
     velocity = POSE_VELOCITY_WEIGHT * (_shift(smooth, lag) - _shift(smooth, -lag))
     return normalize_video(np.concatenate([smooth, velocity], axis=1))
+
+
+def has_person(poses: Floats) -> bool:
+    """Whether a video shows a person: the torso is clear in a share of the frames of `poses` (N, 17, 3)."""
+    return bool((poses[:, TORSO, 2].mean(axis=1) >= MIN_TORSO_SCORE).mean() >= MIN_PERSON_SHARE)
 
 
 VECTORS: Mapping[str, Callable[[Any, NDArray[np.float64]], Floats]] = {
