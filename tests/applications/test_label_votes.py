@@ -1,7 +1,15 @@
+from itertools import combinations_with_replacement, pairwise
+
 import numpy as np
 import pytest
 
-from cycleback.applications.label_votes import restore_durations, restore_order, vote, weighted_median
+from cycleback.applications.label_votes import (
+    DURATION_WEIGHT,
+    PRIOR_SPREAD,
+    choose_frames,
+    vote,
+    weighted_median,
+)
 
 
 def event(name: str) -> tuple[str, str, int]:
@@ -41,77 +49,110 @@ def test_the_weighted_median_halves_the_weight() -> None:
     assert weighted_median(values[:2], np.ones(2)) == 3.0
 
 
-STEADY = [{event("a"): 5, event("b"): 15, event("c"): 25}, {event("a"): 2, event("b"): 22, event("c"): 42}]
+def test_a_vote_between_two_frames_is_rounded_once() -> None:
+    """Frame 1 of the sources matches frames 1 and 2, or 2 and 3: on average frame 2."""
+    video = np.array([[0.0], [4.0], [4.0], [4.0], [9.0]])
+    near, far = np.array([[0.0], [4.0], [9.0]]), np.array([[0.0], [4.0], [9.0]])
+    assert vote(video, [(near, {event("x"): 1}), (far, {event("x"): 1})])[event("x")][0] == 2
+
+
+def test_a_source_that_fits_badly_has_little_weight() -> None:
+    video = np.linspace(0, 1, 50)[:, None] * [1.0, 0.0]
+    odd = video + np.array([0.0, 0.3])  # as far from every frame
+    for labelled, expected in (({event("x"): 10}, 10), ({event("x"): 40}, 40)):
+        found = vote(video, [(video, labelled), (odd, {event("x"): 25}), (odd, {event("x"): 25})])
+        assert found[event("x")][0] == expected
+
+
+def test_a_hint_decides_between_votes_that_are_equally_strong() -> None:
+    video = np.linspace(0, 1, 60)[:, None]
+    sources = [(video, {event("x"): 15}), (video, {event("x"): 45})]
+    for place in (15, 45):
+        hint = np.exp(-((np.arange(60) - place) ** 2) / 8.0)
+        assert vote(video, sources, hints={event("x"): hint})[event("x")][0] == place
+
+
+MARKS = [event(name) for name in "abc"]
+STEADY = [dict(zip(MARKS, frames, strict=True)) for frames in ((5, 15, 25), (2, 22, 42))]
+
+
+def bumps(*places: float, length: int = 12, width: float = 2.0) -> dict[tuple[str, str, int], np.ndarray]:
+    """Evidence (N + 1,) around the places of the marks; none at the end of the video."""
+    rows = [np.exp(-((np.arange(length + 1) - place) ** 2) / (2 * width**2)) for place in places]
+    for row in rows:
+        row[-1] = -np.inf
+    return dict(zip(MARKS, rows, strict=False))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_choice_is_the_best_of_all(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    evidence = {mark: np.append(rng.uniform(size=9), -np.inf) for mark in MARKS}
+    middles = dict(zip(MARKS, sorted(rng.uniform(0, 8, size=3).tolist()), strict=True))
+    sources = [
+        dict(zip(MARKS, np.cumsum(rng.integers(1, 6, size=3)).tolist(), strict=True)) for _ in range(3)
+    ]
+    logs = np.log([[marks[b] - marks[a] for a, b in pairwise(MARKS)] for marks in sources])
+    spread = (np.square(logs - logs.mean(axis=0)).sum(axis=0) + 2 * PRIOR_SPREAD**2) / (len(logs) + 2)
+    guess = np.log(np.maximum(np.diff(list(middles.values())), 0.5))
+    usual = logs.mean(axis=0) + np.median(guess - logs.mean(axis=0))
+
+    def value(frames: tuple[int, ...]) -> float:
+        gaps = np.log(np.maximum(np.diff(frames), 0.5))
+        price = DURATION_WEIGHT * ((gaps - usual) ** 2 / (2 * spread)).sum()
+        return sum(evidence[mark][frame] for mark, frame in zip(MARKS, frames, strict=True)) - price
+
+    best = max(combinations_with_replacement(range(9), 3), key=value)
+    found = choose_frames(evidence, middles, sources)
+    assert tuple(found[mark] for mark in MARKS) == best
 
 
 def test_a_doubtful_mark_goes_to_where_it_usually_is_between_sure_ones() -> None:
-    frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
-    doubts = {event("a"): 0.01, event("b"): 100.0, event("c"): 0.01}
-    found = restore_durations(frames, STEADY, errors=doubts)
-    assert [found[mark] for mark in frames] == pytest.approx([10, 20, 30], abs=0.1)
+    evidence = bumps(10, 17, 30, length=40, width=1.0)
+    evidence[event("b")] *= 0.01
+    middles = {mark: float(row.argmax()) for mark, row in evidence.items()}
+    found = choose_frames(evidence, middles, STEADY)
+    assert [found[mark] for mark in MARKS] == [10, 20, 30]
 
 
 def test_marks_at_the_usual_pace_stay_at_any_speed() -> None:
     for speed in (0.5, 1.0, 8.0):
-        frames = {event(name): 3 + speed * place for name, place in (("a", 0), ("b", 10), ("c", 20))}
-        assert restore_durations(frames, STEADY, errors=dict.fromkeys(frames, 1.0)) == pytest.approx(frames)
-
-
-def test_marks_move_less_where_durations_differ() -> None:
-    frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
-    doubts = dict.fromkeys(frames, 2.0)
-    unsteady = [{event("a"): 0, event("b"): place, event("c"): 20} for place in (3, 17)]
-    steady, loose = (restore_durations(frames, sources, errors=doubts) for sources in (STEADY, unsteady))
-    assert steady[event("b")] > loose[event("b")] > 17
+        places = [3 + speed * place for place in (0, 10, 20)]
+        middles = dict(zip(MARKS, places, strict=True))
+        found = choose_frames(bumps(*places, length=200), middles, STEADY)
+        assert list(found.values()) == places
 
 
 def test_one_source_does_not_tell_what_is_usual() -> None:
-    frames = {event("a"): 10.0, event("b"): 17.0, event("c"): 30.0}
-    assert restore_durations(frames, STEADY[:1], errors=dict.fromkeys(frames, 5.0)) == pytest.approx(frames)
-
-
-def test_moving_marks_is_a_least_squares_fit() -> None:
-    frames, doubts = [10.0, 17.0, 30.0], [1.0, 2.0, 3.0]
-    spread = np.sqrt(
-        2 * (0.5 * 10) ** 2 / 3
-    )  # at the speed of the new video, both gaps are 10 in both sources
-    rows = [*(np.eye(3) / np.array(doubts)[:, None]), *(np.array([[-1, 1, 0], [0, -1, 1]]) / spread)]
-    right = [*np.divide(frames, doubts), 10 / spread, 10 / spread]
-    marks = [event(name) for name in "abc"]
-    found = restore_durations(
-        dict(zip(marks, frames, strict=True)), STEADY, errors=dict(zip(marks, doubts, strict=True))
-    )
-    assert list(found.values()) == pytest.approx(np.linalg.lstsq(np.array(rows), np.array(right))[0])
-
-
-def test_two_marks_say_nothing_about_the_speed() -> None:
-    frames, doubts = {event("a"): 4.0, event("b"): 20.0}, {event("a"): 1.0, event("b"): 3.0}
-    sources = [{event("a"): 1, event("b"): 11}, {event("a"): 0, event("b"): 40}, {event("b"): 7}]
-    assert restore_durations(frames, sources, errors=doubts) == pytest.approx(frames)
+    middles = dict(zip(MARKS, (1.0, 9.0, 10.0), strict=True))
+    assert choose_frames(bumps(1, 9, 10), middles, STEADY[:1]) == middles
 
 
 def test_swapped_marks_meet_in_the_middle() -> None:
-    found = restore_order(
-        {event("a"): 8.0, event("b"): 4.0, event("c"): 20.0}, [{event("a"): 1, event("b"): 2, event("c"): 3}]
-    )
-    assert found == {event("a"): 6, event("b"): 6, event("c"): 20}
+    found = choose_frames(bumps(8, 4, 11), {MARKS[0]: 8.0, MARKS[1]: 4.0, MARKS[2]: 11.0}, STEADY[:1])
+    assert found == {MARKS[0]: 6, MARKS[1]: 6, MARKS[2]: 11}
+
+
+def test_the_most_likely_frames_of_a_long_video_are_enough() -> None:
+    places = (1500.0, 4000.0, 7000.0)
+    middles = dict(zip(MARKS, places, strict=True))
+    assert choose_frames(bumps(*places, length=9000, width=3.0), middles, STEADY) == middles
 
 
 def test_marks_that_no_source_compares_stay_where_they_are() -> None:
-    sources = [{event("x"): 10, event("y"): 50}, {event("z"): 5}]
-    assert restore_order({event("x"): 10.0, event("y"): 50.0, event("z"): 30.0}, sources) == {
-        event("x"): 10,
-        event("z"): 30,
-        event("y"): 50,
-    }
+    middles = dict(zip(MARKS, (1.0, 9.0, 5.0), strict=True))
+    sources = [{MARKS[0]: 10, MARKS[1]: 50}, {MARKS[2]: 5}]
+    assert choose_frames(bumps(1, 9, 5), middles, sources) == middles
 
 
 def test_sources_that_contradict_each_other_bind_nothing() -> None:
-    sources = [{event("x"): 1, event("y"): 2}, {event("y"): 1, event("x"): 2}]
-    assert restore_order({event("x"): 9.0, event("y"): 3.0}, sources) == {event("y"): 3, event("x"): 9}
+    middles = {MARKS[0]: 9.0, MARKS[1]: 3.0}
+    sources = [{MARKS[0]: 1, MARKS[1]: 2}, {MARKS[1]: 1, MARKS[0]: 2}]
+    assert choose_frames(bumps(9, 3), middles, sources) == middles
 
 
 def test_no_segment_ends_before_it_starts() -> None:
     start, end = ("start", "s", 0), ("end", "s", 0)
+    evidence = dict(zip((start, end, event("x")), bumps(9, 4, 0).values(), strict=True))
     sources = [{start: 3, end: 5}, {event("x"): 1, start: 2}, {start: 1, event("x"): 2}]
-    assert restore_order({start: 9.0, end: 4.0, event("x"): 0.0}, sources)[end] == 9
+    assert choose_frames(evidence, {start: 9.0, end: 4.0, event("x"): 0.0}, sources)[end] == 9

@@ -7,6 +7,7 @@
     both      one frame of b per frame of a              align
     --        videos that share only a part              align(method="subsequence", "open_end", "overlap")
     --        several videos on one clock                align_many
+    --        directions in which videos agree           discriminant_axes
     --        confidence of each match                   estimate_confidence, ConfidenceCurve
     --        videos matched backwards in time           backward_share
     --        an hour of video in little memory          align chooses the way (warp.py)
@@ -18,11 +19,13 @@ Embeddings are anything numpy reads as (frames, embedding size). The soft, diffe
 from cycleback.alignment.align import Alignment, MultiAlignment, align, align_many
 from cycleback.alignment.confidence import ConfidenceCurve, estimate_confidence, score_matches
 from cycleback.alignment.cycles import backward_share, cycle_back, cycle_consistency_rate
+from cycleback.alignment.discriminant import ALIGNED_AXES, discriminant_axes
 from cycleback.alignment.distances import nearest_neighbors, squared_distances
 from cycleback.alignment.dtw import dtw_path, match_frames
 from cycleback.alignment.warp import dtw_to_many
 
 __all__ = [
+    "ALIGNED_AXES",
     "Alignment",
     "ConfidenceCurve",
     "MultiAlignment",
@@ -31,6 +34,7 @@ __all__ = [
     "backward_share",
     "cycle_back",
     "cycle_consistency_rate",
+    "discriminant_axes",
     "dtw_path",
     "dtw_to_many",
     "estimate_confidence",

@@ -1,11 +1,17 @@
 """Vote on the frames of labels: one or more labelled videos vote where their labels lie in a new video.
 
 Each labelled video is aligned with the new one and gives one vote per label. A vote is weighted by the
-squared confidence of the whole match: on real videos a source that fits badly is wrong about all its labels
-at once. A source that finds no match for a label has next to no say on it. The weighted median of the votes
-wins. Where at least two sources agree on the time from one label to the next, at the speed of the new video,
-labels move towards that duration; labels with disagreeing votes move most. The order of the labels is kept
-unless the sources contradict each other.
+inverse square of the mean distance of the match: a source that fits badly is wrong about all its labels at
+once. A source that finds no match for a label has next to no say on it. The evidence for a frame is the share
+of votes near it,
+
+    evidence(t) = sum_v w_v exp(-(t - vote_v)^2 / (2 h^2)), h = 3 frames or 1 % of the video,
+
+plus what a probe sees there (`cycleback.applications.label_probe`). All labels are chosen together: the
+frames with the most evidence that keep the order of the labels. Where at least two sources know the time from
+one label to the next, a duration that is unusual at the speed of the new video counts against them:
+
+    price = 0.05 (log(duration) - mean of the logarithms in the sources - log(speed))^2 / their variance
 
 confidence = sqrt(match x whole) x agreement, all in [0, 1]
 
@@ -15,7 +21,8 @@ confidence = sqrt(match x whole) x agreement, all in [0, 1]
 
 The confidence ranks labels; it is not a probability.
 
-Shapes: T frames of a labelled video, N of the new one, D embedding size, L labels, V votes for a label.
+Shapes: T frames of a labelled video, N of the new one, D embedding size, L labels, V votes for a label, C
+candidate frames.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,51 +34,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import align
-from cycleback.alignment.confidence import pool_adjacent_violators
+from cycleback.applications.label_probe import Mark, Marks
 
 AGREEMENT_SCALE = 0.05  # share of a video by which votes may differ before they count as contradictory
-MIN_ERROR = 0.01  # of a label that all votes agree on, as a share of the video: no alignment is more exact
-PRIOR_SPREAD = 0.5  # of a duration, as a share of it, before any is known; it counts like two sources
-MIN_WEIGHT = 1e-6  # of a source that does not match: it still counts where it is the only one
+REACH_FRAMES, REACH = 3.0, 0.01  # h above: how far a vote reaches, in frames or as a share of the video
+MIN_DISTANCE = 0.1  # of a match, as a share of the mean over sources: even a perfect one is not the only one
+DURATION_WEIGHT = 0.1  # of an unusual duration beside the evidence
+PRIOR_SPREAD = 0.3  # of the logarithm of a duration, before any is known; it counts like two sources
+MIN_DURATION = 0.5  # frames; labels may coincide, but the logarithm must be finite
+MIN_WEIGHT = 1e-6  # of a source that finds no match: it still counts where it is the only one
+MAX_CANDIDATES = 1000  # frames considered, those with the most evidence: time grows with their square
 
 Method = Literal["auto", "dtw", "nearest"]
 Floats = NDArray[np.float64]
-Mark = tuple[str, str, int]  # "event", "start" or "end"; name; how many of this name came before
-Marks = Mapping[Mark, int]  # frame of each, in order of time; an "end" may be T
+Indices = NDArray[np.int64]
 Found = Mapping[Mark, tuple[int, float | None]]  # frame and confidence, None where given by hand
 
 
 def vote(
-    embeddings: ArrayLike, sources: Sequence[tuple[ArrayLike, Marks]], *, method: Method = "auto"
+    embeddings: ArrayLike,
+    sources: Sequence[tuple[ArrayLike, Marks]],
+    *,
+    hints: Mapping[Mark, Floats] | None = None,
+    method: Method = "auto",
 ) -> Found:
     """Find the frame and the confidence of each mark of `sources` in a new video.
 
     Args:
         embeddings: (N, D) of the new video.
         sources: (T, D) embeddings of each labelled video, and its marks; marks may be missing in some.
+        hints: evidence (N,) for each frame of the new video besides the votes, from a probe.
         method: "auto", "dtw" or "nearest", see `cycleback.alignment.align`.
     """
     length = len(np.asarray(embeddings))
-    votes: dict[Mark, list[tuple[float, float, float]]] = {}  # frame, weight, confidence
-    for source, marks in sources:
-        alignment = align(source, embeddings, method=method)
-        # a mark after the last frame stays after the last that is matched
-        end = length if alignment.path is None else alignment.path[-1, 1] + 1
-        frames = np.append(alignment.positions, end)
-        sure, seen = (np.append(values, values[-1]) for values in (alignment.confidence, alignment.matched))
-        whole = float(alignment.confidence[alignment.matched].mean())
-        for mark, frame in marks.items():
-            confidence = np.sqrt(sure[frame] * whole)
-            weight = whole**2 * seen[frame] + MIN_WEIGHT
-            votes.setdefault(mark, []).append((frames[frame], weight, confidence))
-    tables = {mark: np.array(rows) for mark, rows in votes.items()}  # (V, 3) each
+    tables = _collect_votes(embeddings, sources, length=length, method=method)
+    evidence = {mark: _evidence(table, mark, length) for mark, table in tables.items()}  # (N + 1,) each
+    for mark, hint in (hints or {}).items():
+        evidence[mark] += np.append(hint, hint[-1])
     middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
-    spreads = {mark: weighted_median(np.abs(t[:, 0] - middles[mark]), t[:, 1]) for mark, t in tables.items()}
-    errors = {mark: float(np.hypot(MIN_ERROR * length, spread)) for mark, spread in spreads.items()}
-    marked = [marks for _, marks in sources]
-    timed = restore_durations(middles, marked, errors=errors)
-    inside = {mark: np.clip(frame, 0, length - (mark[0] != "end")) for mark, frame in timed.items()}
-    places = restore_order(inside, marked)
+    places = choose_frames(evidence, middles, [marks for _, marks in sources])
     return {mark: (frame, _confidence(tables[mark], frame, length)) for mark, frame in places.items()}
 
 
@@ -83,49 +84,118 @@ def weighted_median(values: Floats, weights: Floats) -> float:
     return float(np.interp(0.5, below, values))
 
 
-def restore_durations(
-    frames: Mapping[Mark, float], sources: Sequence[Marks], *, errors: Mapping[Mark, float]
-) -> dict[Mark, float]:
-    """Move the marks so that the time from one to the next is close to its duration in the sources.
+def choose_frames(
+    evidence: Mapping[Mark, Floats], middles: Mapping[Mark, float], sources: Sequence[Marks]
+) -> dict[Mark, int]:
+    """Choose the frames of all L marks together: the most evidence, less the prices of their durations.
 
-    A least-squares problem: moves are measured in units of a mark's expected error, and durations, at the
-    speed of the new video, in units of their spread among the sources. A duration that fewer than two sources
-    know has no weight.
+    The marks stay in the common order of the sources, where there is one. No segment ends before it starts
+    in any case.
 
     Args:
-        frames: where the L marks were found.
+        evidence: (N + 1,) for each mark and frame; the last stands for the end of the video.
+        middles: a first guess of each frame, which tells the order of marks that no source compares, and the
+            speed of the new video.
         sources: the marks of each labelled video.
-        errors: expected error of each mark in frames, above 0.
     """
-    order = _common_order(frames, sources)
-    found = np.array([frames[mark] for mark in order])
-    system = np.diag([errors[mark] ** -2 for mark in order])  # (L, L)
-    target = np.array([frames[mark] * errors[mark] ** -2 for mark in order])
-    durations = [_durations(marks, order, found) for marks in sources]
-    for i in range(len(order) - 1):
-        known = [duration[i] for duration in durations if i in duration]
-        if len(known) > 1:
-            mean = float(np.mean(known))
-            weight = _spread(known, mean) ** -2
-            system[i : i + 2, i : i + 2] += [[weight, -weight], [-weight, weight]]
-            target[i : i + 2] += [-weight * mean, weight * mean]
-    return {**frames, **dict(zip(order, np.linalg.solve(system, target).tolist(), strict=True))}
-
-
-def restore_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> dict[Mark, int]:
-    """Round `frames` (L,) to whole frames in the common order of the sources, where there is one.
-
-    No segment ends before it starts in any case.
-    """
-    order = _common_order(frames, sources)
-    kept = pool_adjacent_violators([frames[mark] for mark in order])
-    places = {mark: round(frame) for mark, frame in frames.items()} | dict(
-        zip(order, np.rint(kept).astype(int).tolist(), strict=True)
-    )
-    for kind, name, count in frames:
+    order = _common_order(middles, sources)
+    places = {mark: int(evidence[mark].argmax()) for mark in middles}
+    if order:
+        gains = np.stack([evidence[mark] for mark in order])  # (L, N + 1)
+        frames = _find_candidates(gains)  # (C,)
+        prices = _durations(order, middles, sources)
+        places |= dict(zip(order, _best_sequence(gains[:, frames], frames, prices).tolist(), strict=True))
+    for kind, name, count in middles:
         if kind == "end":
             places[kind, name, count] = max(places[kind, name, count], places["start", name, count])
     return dict(sorted(places.items(), key=lambda item: item[1]))
+
+
+def _collect_votes(
+    embeddings: ArrayLike, sources: Sequence[tuple[ArrayLike, Marks]], *, length: int, method: Method
+) -> dict[Mark, Floats]:
+    """Return the votes (V, 3) for each mark: frame, weight (they sum to 1), confidence of the match."""
+    alignments = [align(source, embeddings, method=method) for source, _ in sources]
+    distances = np.array([each.distances[each.matched].mean() for each in alignments])  # (V,)
+    floor = MIN_DISTANCE * float(distances.mean()) or 1.0  # all are 0 for equal videos
+    weights = ((distances + floor) / floor) ** -2.0
+    votes: dict[Mark, list[tuple[float, float, float]]] = {}
+    for alignment, weight, (_, marks) in zip(alignments, weights.tolist(), sources, strict=True):
+        # a mark after the last frame stays after the last that is matched
+        end = length if alignment.path is None else alignment.path[-1, 1] + 1
+        frames = np.append(alignment.positions, end)
+        sure, seen = (np.append(values, values[-1]) for values in (alignment.confidence, alignment.matched))
+        whole = float(alignment.confidence[alignment.matched].mean())
+        for mark, frame in marks.items():
+            row = (frames[frame], weight * max(seen[frame], MIN_WEIGHT), np.sqrt(sure[frame] * whole))
+            votes.setdefault(mark, []).append(row)
+    tables = {mark: np.array(rows) for mark, rows in votes.items()}
+    for table in tables.values():
+        table[:, 1] /= table[:, 1].sum()
+    return tables
+
+
+def _evidence(votes: Floats, mark: Mark, length: int) -> Floats:
+    """Return the evidence (N + 1,) of the votes (V, 3); only the end of a segment may lie after the last."""
+    reach = max(REACH_FRAMES, REACH * length)
+    distances = np.arange(length + 1)[:, None] - votes[None, :, 0]  # (N + 1, V)
+    evidence: Floats = np.exp(-((distances / reach) ** 2) / 2) @ votes[:, 1]
+    if mark[0] != "end":
+        evidence[-1] = -np.inf
+    return evidence
+
+
+def _find_candidates(gains: Floats) -> Indices:
+    """Return the frames (C,) that any of the marks may lie at, given their evidence (L, N + 1)."""
+    best = np.argsort(-gains.max(axis=0), kind="stable")[:MAX_CANDIDATES]
+    return np.sort(best)
+
+
+def _durations(
+    order: Sequence[Mark], middles: Mapping[Mark, float], sources: Sequence[Marks]
+) -> list[tuple[float, float] | None]:
+    """Return mean and variance of the logarithm of the frames from each mark to the next in a new video.
+
+    They are None where fewer than two sources know the duration.
+    """
+    known: list[tuple[float, float] | None] = []
+    for before, after in pairwise(order):
+        gaps = [marks[after] - marks[before] for marks in sources if before in marks and after in marks]
+        logs = np.log(np.maximum(gaps, MIN_DURATION))
+        prior = 2 * PRIOR_SPREAD**2
+        variance = (np.square(logs - logs.mean()).sum() + prior) / (len(logs) + 2) if len(logs) > 1 else 0.0
+        known.append((float(logs.mean()), float(variance)) if len(logs) > 1 else None)
+    found = [np.log(max(middles[b] - middles[a], MIN_DURATION)) for a, b in pairwise(order)]
+    ratios = [gap - usual[0] for gap, usual in zip(found, known, strict=True) if usual is not None]
+    speed = float(np.median(ratios)) if ratios else 0.0
+    return [None if usual is None else (usual[0] + speed, usual[1]) for usual in known]
+
+
+def _best_sequence(
+    gains: Floats, frames: Indices, durations: Sequence[tuple[float, float] | None]
+) -> Indices:
+    """Return the L frames out of `frames` (C,), never decreasing, with the largest gains (L, C) less prices.
+
+    `durations` are mean and variance of the logarithm of each step from one mark to the next.
+    """
+    steps = frames[None, :] - frames[:, None]  # (C, C), from row to column
+    forward = np.where(steps < 0, np.inf, 0.0)
+    logs = np.log(np.maximum(steps, MIN_DURATION))
+    total, came_from = gains[0], []
+    for gain, usual in zip(gains[1:], durations, strict=True):
+        price = forward if usual is None else forward + _price(logs, *usual)
+        reached = total[:, None] - price
+        came_from.append(reached.argmax(axis=0))
+        total = reached.max(axis=0) + gain
+    best = [int(total.argmax())]
+    for back in reversed(came_from):
+        best.append(int(back[best[-1]]))
+    return frames[best[::-1]]
+
+
+def _price(logs: Floats, mean: float, variance: float) -> Floats:
+    price: Floats = DURATION_WEIGHT * (logs - mean) ** 2 / (2 * variance)
+    return price
 
 
 def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> list[Mark]:
@@ -148,24 +218,6 @@ def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> lis
         ready.remove(order[-1])
         graph.done(order[-1])
     return order
-
-
-def _durations(marks: Marks, order: Sequence[Mark], found: Floats) -> dict[int, float]:
-    """Frames from mark i of `order` to the next in a source, at the speed of the `found` marks (L,)."""
-    gaps = {
-        i: marks[after] - marks[before]
-        for i, (before, after) in enumerate(pairwise(order))
-        if before in marks and after in marks
-    }
-    ratios = [max(found[i + 1] - found[i], 0.5) / max(gap, 0.5) for i, gap in gaps.items()]
-    speed = float(np.median(ratios)) if ratios else 1.0
-    return {i: speed * gap for i, gap in gaps.items()}
-
-
-def _spread(durations: Sequence[float], mean: float) -> float:
-    """Standard deviation of durations in frames; the prior keeps a few equal ones from looking certain."""
-    squares = float(np.square(np.subtract(durations, mean)).sum()) + 2 * (PRIOR_SPREAD * mean) ** 2
-    return max(1.0, float(np.sqrt(squares / (len(durations) + 1))))
 
 
 def _confidence(votes: Floats, frame: int, length: int) -> float:

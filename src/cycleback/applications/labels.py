@@ -1,9 +1,11 @@
 """Carry labels from one or a few videos over to all others of the same action (paper: annotation transfer).
 
-Each labelled video is aligned with each unlabelled one and votes on the frames of its labels there, see
-`cycleback.applications.label_votes`.
+All videos of an action, labelled or not, first tell in which directions of the embedding moments differ, see
+`cycleback.alignment.discriminant`. Then each labelled video is aligned with each unlabelled one and votes on
+the frames of its labels there (`cycleback.applications.label_votes`), together with a probe that has learned
+what the labelled frames look like (`cycleback.applications.label_probe`).
 
-Shapes: N frames of a video, K labels.
+Shapes: N frames of a video, D embedding size, K labels.
 """
 
 import warnings
@@ -14,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cycleback.alignment import ALIGNED_AXES, discriminant_axes
 from cycleback.annotations import Annotation, Event, Moment, Segment
-from cycleback.applications.label_votes import Found, Mark, Method, vote
+from cycleback.applications.label_probe import Mark, fit_probe
+from cycleback.applications.label_votes import Found, Method, vote
 from cycleback.data.labels import nearest_frame
 from cycleback.data.records import NameIndex
 from cycleback.embeddings import EmbeddingSet
@@ -58,6 +62,8 @@ def transfer_labels(
 ) -> TransferredLabels:
     """Carry key events and segments from the labelled videos over to all others of the same action.
 
+    Videos without labels help, too: the more of them, the better the alignment.
+
     Args:
         embeddings: of all videos; events stored in the set are ignored.
         labels: video -> {key event: frame}, for one or a few videos; some may lack events.
@@ -68,17 +74,15 @@ def transfer_labels(
     marks = _collect_marks(embeddings, labels, segments or {})
     if not marks:
         raise DataError("no labels to carry over: none of the videos has an event or a segment")
-    videos, left_out = {}, []
-    for name in embeddings:
-        sources = [each for each in marks if embeddings.action(each) == embeddings.action(name)]
-        if name in marks:
-            given: Found = {mark: (frame, None) for mark, frame in marks[name].items()}
-            videos[name] = _annotate(embeddings, name, given)
-        elif sources:
-            voters = [(embeddings[each], marks[each]) for each in sources]
-            videos[name] = _annotate(embeddings, name, vote(embeddings[name], voters, method=method))
-        else:
-            left_out.append(name)
+    found: dict[str, Found] = {}
+    for action in embeddings.actions:
+        own = embeddings.of_action(action)
+        known = {name: marks[name] for name in own if name in marks}
+        if known and len(known) < len(own):
+            found |= _find_marks({name: own[name] for name in own}, known, method=method)
+    found |= {name: {mark: (frame, None) for mark, frame in given.items()} for name, given in marks.items()}
+    videos = {name: _annotate(embeddings, name, found[name]) for name in embeddings if name in found}
+    left_out = [name for name in embeddings if name not in found]
     labelled = [name for name in videos if name not in marks]
     if not labelled and left_out:
         others = ", ".join(left_out[:3])
@@ -132,6 +136,21 @@ def label_transfer_error(
             if event.name in truth and event.at.frame is not None:
                 errors.append(1000 * abs(times[event.at.frame] - times[truth[event.name]]))
     return np.array(errors, dtype=np.float64)
+
+
+def _find_marks(
+    videos: Mapping[str, NDArray[Any]], known: Mapping[str, Mapping[Mark, int]], *, method: Method
+) -> dict[str, Found]:
+    """Find the marks of `known` videos in all other `videos` (N, D) of one action."""
+    axes = discriminant_axes(list(videos.values()))
+    turned = {name: video @ axes for name, video in videos.items()}
+    probe = fit_probe([(turned[name], marks) for name, marks in known.items()])
+    voters = [(turned[name][:, :ALIGNED_AXES], marks) for name, marks in known.items()]
+    return {
+        name: vote(video[:, :ALIGNED_AXES], voters, hints=probe(video), method=method)
+        for name, video in turned.items()
+        if name not in known
+    }
 
 
 def _match_video(annotation: Annotation, index: NameIndex) -> str:
