@@ -3,6 +3,7 @@ from itertools import combinations_with_replacement, pairwise
 import numpy as np
 import pytest
 
+from cycleback.applications.label_probe import Hint
 from cycleback.applications.label_votes import (
     DURATION_WEIGHT,
     PRIOR_SPREAD,
@@ -68,8 +69,11 @@ def test_a_hint_decides_between_votes_that_are_equally_strong() -> None:
     video = np.linspace(0, 1, 60)[:, None]
     sources = [(video, {event("x"): 15}), (video, {event("x"): 45})]
     for place in (15, 45):
-        hint = np.exp(-((np.arange(60) - place) ** 2) / 8.0)
-        assert vote(video, sources, hints={event("x"): hint})[event("x")][0] == place
+        scores = np.exp(-((np.arange(60) - place) ** 2) / 8.0)
+        frame, sure = vote(video, sources, hints={event("x"): Hint(scores, 1.0)})[event("x")]
+        assert frame == place
+        unusual = vote(video, sources, hints={event("x"): Hint(scores, 4.0)})[event("x")]
+        assert unusual[1] < sure < 1  # less like the labelled frames
 
 
 MARKS = [event(name) for name in "abc"]

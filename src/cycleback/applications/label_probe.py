@@ -10,6 +10,7 @@ Shapes: T frames of a labelled video, N of another, D embedding size, M frames o
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +18,20 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Mark = tuple[str, str, int]  # "event", "start" or "end"; name; how many of this name came before
 Marks = Mapping[Mark, int]  # frame of each, in order of time; an "end" may be T
-Probe = Callable[[ArrayLike], dict[Mark, Floats]]  # (N, D) -> mark -> score (N,), about 1 at the mark
 
 BUMP_FRAMES = 2.0
 NEIGHBORS = (-2, 0, 2)  # frames seen with each frame
 PENALTY = 0.3  # of the weights, in units of the mean variance
+
+
+class Hint(NamedTuple):
+    """What a probe sees of one mark in a video."""
+
+    scores: Floats  # (N,), near 1 where a frame looks like the mark, near 0 elsewhere
+    usual: float  # mean score of the labelled frames themselves: some marks look like many other moments
+
+
+Probe = Callable[[ArrayLike], dict[Mark, Hint]]  # from embeddings (N, D) of a video
 
 
 def fit_probe(sources: Sequence[tuple[ArrayLike, Marks]]) -> Probe:
@@ -30,17 +40,18 @@ def fit_probe(sources: Sequence[tuple[ArrayLike, Marks]]) -> Probe:
     groups: dict[tuple[int, ...], list[Mark]] = {}  # videos -> the marks that exactly these have
     for mark in dict.fromkeys(mark for _, marks in sources for mark in marks):
         groups.setdefault(tuple(i for i, (_, marks) in enumerate(sources) if mark in marks), []).append(mark)
-    fits = []
+    fits: dict[Mark, tuple[Floats, float, float]] = {}  # weights (3 D,), offset, usual score
     for videos, marks in groups.items():
         targets = [_bumps(len(frames[i]), [sources[i][1][mark] for mark in marks]) for i in videos]
-        fits.append((marks, _regress(np.concatenate([frames[i] for i in videos]), np.concatenate(targets))))
+        weights, offset = _regress(np.concatenate([frames[i] for i in videos]), np.concatenate(targets))
+        for n, mark in enumerate(marks):
+            rows = [frames[i][min(sources[i][1][mark], len(frames[i]) - 1)] for i in videos]
+            usual = float((np.stack(rows) @ weights[:, n] + offset[n]).mean())
+            fits[mark] = weights[:, n], float(offset[n]), usual
 
-    def probe(video: ArrayLike) -> dict[Mark, Floats]:
+    def probe(video: ArrayLike) -> dict[Mark, Hint]:
         seen = _with_neighbors(np.asarray(video, dtype=np.float64))
-        scores: dict[Mark, Floats] = {}
-        for marks, (weights, offset) in fits:
-            scores |= dict(zip(marks, (seen @ weights + offset).T, strict=True))
-        return scores
+        return {mark: Hint(seen @ weights + offset, usual) for mark, (weights, offset, usual) in fits.items()}
 
     return probe
 

@@ -13,11 +13,13 @@ one label to the next, a duration that is unusual at the speed of the new video 
 
     price = 0.05 (log(duration) - mean of the logarithms in the sources - log(speed))^2 / their variance
 
-confidence = sqrt(match x whole) x agreement, all in [0, 1]
+confidence = (match^2 x agreement^2 x likeness)^(1/5), all in [0, 1]
 
-    match       confidence of the match of the labelled frame, see `cycleback.alignment.confidence`
-    whole       mean confidence of all frames that are matched
-    agreement   exp(-spread / (0.05 N)), spread: mean distance of the votes from the frame chosen
+    match       confidence of the match of the labelled frame, see `cycleback.alignment.confidence`, times the
+                mean confidence of all frames that are matched; the square root of both, mean over the votes
+    agreement   evidence for the frame chosen if all sources that find a match had the same weight: 1 where
+                they agree
+    likeness    what the probe sees there, as a share of what it sees at labelled frames; 1 without a probe
 
 The confidence ranks labels; it is not a probability.
 
@@ -34,14 +36,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import align
-from cycleback.applications.label_probe import Mark, Marks
+from cycleback.applications.label_probe import Hint, Mark, Marks
 
-AGREEMENT_SCALE = 0.05  # share of a video by which votes may differ before they count as contradictory
 REACH_FRAMES, REACH = 3.0, 0.01  # h above: how far a vote reaches, in frames or as a share of the video
 MIN_DISTANCE = 0.1  # of a match, as a share of the mean over sources: even a perfect one is not the only one
 DURATION_WEIGHT = 0.1  # of an unusual duration beside the evidence
 PRIOR_SPREAD = 0.3  # of the logarithm of a duration, before any is known; it counts like two sources
 MIN_DURATION = 0.5  # frames; labels may coincide, but the logarithm must be finite
+MIN_LIKENESS = 0.05  # what the probe sees varies around 0 where a label is not
 MIN_WEIGHT = 1e-6  # of a source that finds no match: it still counts where it is the only one
 MAX_CANDIDATES = 1000  # frames considered, those with the most evidence: time grows with their square
 
@@ -55,7 +57,7 @@ def vote(
     embeddings: ArrayLike,
     sources: Sequence[tuple[ArrayLike, Marks]],
     *,
-    hints: Mapping[Mark, Floats] | None = None,
+    hints: Mapping[Mark, Hint] | None = None,
     method: Method = "auto",
 ) -> Found:
     """Find the frame and the confidence of each mark of `sources` in a new video.
@@ -63,17 +65,21 @@ def vote(
     Args:
         embeddings: (N, D) of the new video.
         sources: (T, D) embeddings of each labelled video, and its marks; marks may be missing in some.
-        hints: evidence (N,) for each frame of the new video besides the votes, from a probe.
+        hints: what a probe sees of each mark in the new video.
         method: "auto", "dtw" or "nearest", see `cycleback.alignment.align`.
     """
     length = len(np.asarray(embeddings))
     tables = _collect_votes(embeddings, sources, length=length, method=method)
-    evidence = {mark: _evidence(table, mark, length) for mark, table in tables.items()}  # (N + 1,) each
-    for mark, hint in (hints or {}).items():
-        evidence[mark] += np.append(hint, hint[-1])
+    hints = hints or {mark: Hint(np.zeros(length), 0.0) for mark in tables}
+    seen = {mark: np.append(hint.scores, hint.scores[-1]) for mark, hint in hints.items()}
+    evidence = {mark: _evidence(tables[mark], mark, length) + seen[mark] for mark in tables}  # (N + 1,) each
     middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
     places = choose_frames(evidence, middles, [marks for _, marks in sources])
-    return {mark: (frame, _confidence(tables[mark], frame, length)) for mark, frame in places.items()}
+    found = {}
+    for mark, frame in places.items():
+        likeness = seen[mark][frame] / hints[mark].usual if hints[mark].usual > 0 else 1.0
+        found[mark] = frame, _confidence(tables[mark], frame - tables[mark][:, 0], length, likeness=likeness)
+    return found
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:
@@ -137,12 +143,17 @@ def _collect_votes(
 
 def _evidence(votes: Floats, mark: Mark, length: int) -> Floats:
     """Return the evidence (N + 1,) of the votes (V, 3); only the end of a segment may lie after the last."""
-    reach = max(REACH_FRAMES, REACH * length)
     distances = np.arange(length + 1)[:, None] - votes[None, :, 0]  # (N + 1, V)
-    evidence: Floats = np.exp(-((distances / reach) ** 2) / 2) @ votes[:, 1]
+    evidence: Floats = _nearness(distances, length) @ votes[:, 1]
     if mark[0] != "end":
         evidence[-1] = -np.inf
     return evidence
+
+
+def _nearness(distances: Floats, length: int) -> Floats:
+    """Return how much a vote says for a frame at these `distances` from it, 1 at its own frame."""
+    nearness: Floats = np.exp(-((distances / max(REACH_FRAMES, REACH * length)) ** 2) / 2)
+    return nearness
 
 
 def _find_candidates(gains: Floats) -> Indices:
@@ -220,8 +231,11 @@ def _common_order(frames: Mapping[Mark, float], sources: Sequence[Marks]) -> lis
     return order
 
 
-def _confidence(votes: Floats, frame: int, length: int) -> float:
-    """Confidence of one label from its votes (V, 3): frame, weight, confidence of the match."""
-    frames, weights, sure = votes.T
-    spread = float(np.average(np.abs(frames - frame), weights=weights))
-    return float(np.average(sure, weights=weights) * np.exp(-spread / (AGREEMENT_SCALE * length)))
+def _confidence(votes: Floats, distances: Floats, length: int, *, likeness: float) -> float:
+    """Confidence of one label from its votes (V, 3), their `distances` (V,) from its frame, and the probe."""
+    _, weights, sure = votes.T
+    if not sure.any():
+        return 0.0
+    agreement = float(_nearness(distances[sure > 0], length).mean())
+    match = float(weights @ sure)
+    return float((match**2 * agreement**2 * np.clip(likeness, MIN_LIKENESS, 1.0)) ** 0.2)
