@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "synth": {"video"},
     "data": {"annotations", "video"},
     "prepare": {"data", "video"},
-    "embeddings": {"models", "data"},
+    "embeddings": {"models", "data", "alignment"},
     "evaluation": {"embeddings", "data", "alignment"},
     "training": {"embeddings", "models", "data", "losses", "alignment"},
     "applications": {"embeddings", "models", "data", "alignment", "annotations", "video"},

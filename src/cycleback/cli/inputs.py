@@ -21,6 +21,7 @@ def embed_inputs(
     run: str = PRETRAINED,
     embeddings: Path | None = None,
     streams: Mapping[str, float] | None = None,
+    alike: "EmbeddingSet | None" = None,
 ) -> "EmbeddingSet":
     """Embed video files or a folder, or load a saved embedding set.
 
@@ -28,7 +29,8 @@ def embed_inputs(
         videos: paths of videos, one folder, or names in the saved set (default: all of them).
         run: run folder, name of a model, or "pretrained".
         embeddings: a saved set to load; a `run` given with it must have made it.
-        streams: those of a set to compare with; None chooses their weights for these videos.
+        streams: the weights of the streams; None chooses them for these videos.
+        alike: a set to compare with, whose weights and side are used.
     """
     from cycleback.embeddings import EmbeddingSet, check_same_encoder
     from cycleback.models import fingerprint
@@ -41,7 +43,9 @@ def embed_inputs(
         return saved.subset(list(dict.fromkeys(videos))) if videos else saved
     paths = parse_videos(videos)
     with progress_bars() as display:
-        embedded = embed_videos(run, paths, streams=streams, progress=counter(display, "embedding"))
+        embedded = embed_videos(
+            run, paths, streams=streams, alike=alike, progress=counter(display, "embedding")
+        )
     print_streams(embedded)
     return embedded
 
@@ -54,13 +58,19 @@ def print_streams(embeddings: "EmbeddingSet") -> None:
         print(describe_streams(embeddings.streams), file=sys.stderr)
 
 
-def load_or_embed(source: Path, *, run: str, streams: Mapping[str, float] | None = None) -> "EmbeddingSet":
+def load_or_embed(
+    source: Path,
+    *,
+    run: str,
+    streams: Mapping[str, float] | None = None,
+    alike: "EmbeddingSet | None" = None,
+) -> "EmbeddingSet":
     """Load `source` if it is an embedding set; otherwise embed its videos, as `embed_inputs` does."""
     if not source.exists():
         raise UserError(f"{source} does not exist; pass a folder of videos or an embedding set")
     if (source / "index.json").is_file():
         return embed_inputs(None, embeddings=source)
-    return embed_inputs([str(source)], run=run, streams=streams)
+    return embed_inputs([str(source)], run=run, streams=streams, alike=alike)
 
 
 def embed_alike(
@@ -77,9 +87,9 @@ def embed_alike(
     """
     if embeddings is None:
         second = load_or_embed(other, run=run, streams=streams)
-        return embed_inputs(videos, run=run, streams=second.streams), second
+        return embed_inputs(videos, run=run, streams=streams, alike=second), second
     first = embed_inputs(videos, run=run, embeddings=embeddings)
-    return first, load_or_embed(other, run=run, streams=first.streams)
+    return first, load_or_embed(other, run=run, streams=streams, alike=first)
 
 
 def parse_videos(videos: Sequence[str] | None) -> Path | list[Path]:

@@ -75,5 +75,5 @@ def _find_reference(
     if embeddings is None and not Path(reference).is_file():
         some = ", ".join(embedding_set.names[:5])
         raise UserError(f"no reference {reference!r}: give the path of a video, or one of {some}")
-    source = embed_inputs([reference], run=run, embeddings=embeddings, streams=embedding_set.streams)
+    source = embed_inputs([reference], run=run, embeddings=embeddings, alike=embedding_set)
     return source, source.names[0]

@@ -18,6 +18,7 @@ from torch import Tensor
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.poses import PoseCache
+from cycleback.embeddings.stream_choice import find_mirrored, weigh_streams
 from cycleback.files import atomic_file
 from cycleback.models import (
     STREAMS,
@@ -28,9 +29,10 @@ from cycleback.models import (
     default_precision,
     fast_inference,
 )
-from cycleback.models.streams import SCALES, stream_vectors, weigh_streams
+from cycleback.models.streams import SCALES, mirror, stream_vectors
 from cycleback.progress import Counter, ignore
 
+MAX_WEIGHED = 24  # videos by which streams are weighed
 KEYS = {("cpu", "float32"): "", ("cuda", "bfloat16"): "-bfloat16"}  # the two usual kinds of maps
 
 
@@ -99,7 +101,8 @@ class FeatureCache:
 class FusedFeatures:
     """Features (N, V, 1, 1) float32 of streams side by side, joined anew at each call.
 
-    What takes long is kept on disk: feature maps of a frozen network, motion, and poses.
+    What takes long is kept on disk: feature maps of a frozen network, motion, and poses. Videos named in
+    `mirrored` are turned round first, so that all show the action from the same side.
 
     Args:
         frames: the cache of decoded frames.
@@ -116,19 +119,24 @@ class FusedFeatures:
         precision: Precision | None = None,
     ) -> None:
         self.frames, self.base = frames, base
+        self.mirrored: set[str] = set()  # names of videos
         self.maps = None  # of the network
         if base.appearance is not None:
             self.maps = FeatureCache(frames, base.appearance, device=device, precision=precision)
         self._poses = PoseCache(frames, device) if "pose" in base.streams else None
 
-    def load(self, record: VideoRecord) -> NDArray[np.float32]:
-        """Return the features (N, V, 1, 1) of one video."""
+    def load(self, record: VideoRecord, *, is_turned: bool = False) -> NDArray[np.float32]:
+        """Return the features (N, V, 1, 1) of one video; `is_turned` asks for those of the other side."""
         cached = self.frames.load(record)
-        return self.fuse(cached.frames, self.load_raw(record, self._used), cached.times)
+        return self.fuse(cached.frames, self._load_oriented(record, is_turned), cached.times)
 
-    def load_side(self, record: VideoRecord) -> NDArray[np.float32]:
+    def load_side(self, record: VideoRecord, *, is_turned: bool = False) -> NDArray[np.float32]:
         """Return what a network does not see while it is trained: the other streams (N, V') of one video."""
-        return self.base.fuse(self.load_raw(record, self._used), self.frames.load(record).times)
+        return self.base.fuse(self._load_oriented(record, is_turned), self.frames.load(record).times)
+
+    def _load_oriented(self, record: VideoRecord, is_turned: bool) -> dict[str, NDArray[Any]]:
+        raw = self.load_raw(record, self._used)
+        return mirror(raw) if (record.name in self.mirrored) != is_turned else raw
 
     @property
     def _used(self) -> list[str]:
@@ -178,9 +186,31 @@ class FusedFeatures:
         """Choose the weight of each stream for these videos; see `weigh_streams`."""
         self.fill(records, progress=progress)
         chosen = weigh_streams(
-            stream_vectors(self.load_raw(record), self.frames.load(record).times) for record in records
+            [
+                stream_vectors(self.load_raw(record), self.frames.load(record).times)
+                for record in _spread(records, MAX_WEIGHED)
+            ]
         )
         return {stream: chosen.get(stream, SCALES[stream]) for stream in self.base.streams}
+
+    def orient(
+        self, records: Sequence[VideoRecord], *, references: Sequence[NDArray[np.float32]] | None = None
+    ) -> None:
+        """Find the `mirrored` videos among these, alone or by `references` (N, V); see `find_mirrored`."""
+        if "motion" not in self._used and "pose" not in self._used:
+            return
+        if len(records) < 2 and references is None:
+            return
+        videos = [(self.load_side(record), self.load_side(record, is_turned=True)) for record in records]
+        are_mirrored = find_mirrored(videos, references=references)
+        self.mirrored = {
+            record.name for record, is_mirrored in zip(records, are_mirrored, strict=True) if is_mirrored
+        }
+
+
+def _spread(records: Sequence[VideoRecord], count: int) -> list[VideoRecord]:
+    """Return at most `count` records, evenly spread."""
+    return [records[i] for i in np.unique(np.linspace(0, len(records) - 1, count).astype(int))]
 
 
 def open_features(

@@ -21,54 +21,53 @@ Stream = Literal["appearance", "motion", "pose"]
 Floats = NDArray[np.float32]
 
 STREAMS: tuple[Stream, ...] = ("appearance", "motion", "pose")
-SCALES: Mapping[str, float] = {"appearance": 0.25, "motion": 1.0, "pose": 0.5}
+SCALES: Mapping[str, float] = {"appearance": 0.35, "motion": 1.0, "pose": 0.5}
 """How much each stream counts where nothing is known about the videos."""
-FORMULAS = 1  # part of the fingerprint: raise it when the vectors of a stream change
+FORMULAS = 2  # part of the fingerprint: raise it when the vectors of a stream change
 
 FPS = 30.0  # the constants below count frames at this rate; faster videos use as many seconds
+LAG = 4  # frames between a frame and the earlier and later ones seen with it
+SOFTNESS = 0.5  # of `soften`
 MIN_DEVIATION = 1e-6  # a video whose vectors vary less is constant
-MAX_SILENT = 0.5  # share of silent videos above which a stream is left out
-
-APPEARANCE_GRID = 3  # cells per side
 
 MOTION_GRIDS = (1, 2, 4, 8)  # cells per side
+MOTION_BANDS = (2, 4, 8)  # rows of cells; they look alike from all sides, unlike cells
+MOTION_BAND_WEIGHT = 0.5
 MOTION_DIRECTIONS, MOTION_CELLS = 4, 8
 MOTION_GAIN = 20.0  # log(1 + gain * motion): fast motion must not hide slow motion
 MOTION_SIGMA = 1.0  # frames, of the Gaussian over time
-LAG = 4  # frames between a frame and the earlier and later ones seen with it
 MOTION_LAG_WEIGHT = 0.7
-MOTION_SIZE = 3 * MOTION_DIRECTIONS * sum(side**2 for side in MOTION_GRIDS)
+MOTION_SIZE = 3 * (MOTION_DIRECTIONS * sum(side**2 for side in MOTION_GRIDS) + 3 * sum(MOTION_BANDS))
 
 JOINTS = slice(5, 17)  # shoulders, elbows, wrists, hips, knees, ankles; the face before them tells little
+MIRRORED_JOINTS = [0, *(joint + step for joint in range(1, 17, 2) for step in (1, 0))]  # left for right
 POSE_SIGMA = 1.5  # frames, of the Gaussian over time
 POSE_VELOCITY_WEIGHT = 1.5
 MIN_JOINT_SCORE = 0.1  # mean over the video: a joint below it is never seen
-TORSO = [5, 6, 11, 12]  # shoulders and hips
-MIN_TORSO_SCORE, MIN_PERSON_SHARE = 0.3, 0.3  # see `has_person`
+TORSO, TORSO_SCORE, TORSO_SHARE = [5, 6, 11, 12], 0.3, 0.3  # a person: clear torso in a share of the frames
 POSE_SIZE = 2 * 2 * (JOINTS.stop - JOINTS.start)
 
 
 def appearance_vectors(maps: NDArray[np.floating[Any]], times: NDArray[np.float64]) -> Floats:
-    """Return the feature maps (N, F, h, w) of a video, averaged over a grid of cells: (N, V)."""
-    cells = torch.nn.functional.adaptive_avg_pool2d(
-        torch.from_numpy(np.asarray(maps, dtype=np.float32)), APPEARANCE_GRID
-    )
-    return normalize_video(cells.flatten(1).numpy())
+    """Return the means of the feature maps (N, F, h, w) of a video: (N, F)."""
+    return normalize_video(soften(np.asarray(maps, dtype=np.float32).mean(axis=(2, 3))))
 
 
 def motion_vectors(motion: NDArray[np.floating[Any]], times: NDArray[np.float64]) -> Floats:
     """Return the motion (N, 4, 8, 8) of a video at several resolutions: (N, V).
 
-    Each frame is seen with an earlier and a later one. `times` (N,) are in seconds.
+    What moves everywhere is left out: it is the camera, or noise. Each frame is seen with an earlier and a
+    later one. `times` (N,) are in seconds.
     """
     sigma, lag = MOTION_SIGMA * _rate_factor(times), round(LAG * _rate_factor(times))
-    grids = []
-    for side in MOTION_GRIDS:
-        cells = np.log1p(MOTION_GAIN * _average_cells(np.asarray(motion, dtype=np.float32), side))
-        smooth = smooth_over_time(cells, sigma)
-        smooth = (smooth - smooth.mean(axis=0)) / (smooth.std(axis=0) + 1e-6)
-        grids.append(smooth / np.sqrt(smooth.shape[1]))
-    now = np.concatenate(grids, axis=1)
+    cells = np.asarray(motion, dtype=np.float32)
+    cells = np.maximum(cells - np.median(cells, axis=(2, 3), keepdims=True), 0)
+    right, down, left, up = np.moveaxis(cells.mean(axis=3), 1, 0)  # (N, 8) each: rows of cells
+    bands = np.stack([right + left, down, up], axis=1)  # (N, 3, 8)
+    parts = [(1.0, _average(cells, side)) for side in MOTION_GRIDS]
+    parts += [(MOTION_BAND_WEIGHT, _average(bands, rows)) for rows in MOTION_BANDS]
+    now = np.concatenate([weight * _standardize(values, sigma) for weight, values in parts], axis=1)
+    now = soften(now)
     around = [MOTION_LAG_WEIGHT * _shift(now, offset) for offset in (-lag, lag)]
     return normalize_video(np.concatenate([now, *around], axis=1))
 
@@ -79,21 +78,31 @@ def pose_vectors(poses: Floats, times: NDArray[np.float64]) -> Floats:
     `poses` (N, 17, 3) are y, x and score. Where the person stands and how large the person is do not matter,
     because the vectors are normalised over the video. `times` (N,) are in seconds.
     """
-    factor = _rate_factor(times)
-    places, scores = poses[:, JOINTS, :2], poses[:, JOINTS, 2:]  # (N, J, 2), (N, J, 1)
     if not has_person(poses):
         return np.zeros((len(poses), POSE_SIZE), dtype=np.float32)
+    factor = _rate_factor(times)
+    places, scores = poses[:, JOINTS, :2], poses[:, JOINTS, 2:]  # (N, J, 2), (N, J, 1)
     is_seen = scores.mean(axis=0) >= MIN_JOINT_SCORE  # (J, 1)
     smooth = _smooth_places(places, scores, POSE_SIGMA * factor)
     smooth = np.where(is_seen, smooth, 0.0).reshape(len(poses), -1)
     lag = round(LAG * factor)
     velocity = POSE_VELOCITY_WEIGHT * (_shift(smooth, lag) - _shift(smooth, -lag))
-    return normalize_video(np.concatenate([smooth, velocity], axis=1))
+    return normalize_video(soften(np.concatenate([smooth, velocity], axis=1)))
 
 
 def has_person(poses: Floats) -> bool:
     """Whether a video shows a person: the torso is clear in a share of the frames of `poses` (N, 17, 3)."""
-    return bool((poses[:, TORSO, 2].mean(axis=1) >= MIN_TORSO_SCORE).mean() >= MIN_PERSON_SHARE)
+    return bool((poses[:, TORSO, 2].mean(axis=1) >= TORSO_SCORE).mean() >= TORSO_SHARE)
+
+
+def mirror(raw: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the raw measurements of the mirrored video; appearance is the same, as it has no places."""
+    mirrored = dict(raw)
+    if "motion" in raw:
+        mirrored["motion"] = np.asarray(raw["motion"])[:, [2, 1, 0, 3], :, ::-1]
+    if "pose" in raw:
+        mirrored["pose"] = raw["pose"][:, MIRRORED_JOINTS] * np.array([1, -1, 1], dtype=np.float32)
+    return mirrored
 
 
 VECTORS: Mapping[str, Callable[[Any, NDArray[np.float64]], Floats]] = {
@@ -143,30 +152,30 @@ def _shift(values: Floats, offset: int) -> Floats:
     return values[np.clip(np.arange(len(values)) + offset, 0, len(values) - 1)]
 
 
-def _average_cells(motion: Floats, side: int) -> Floats:
-    """Average the cells of motion (N, 4, 8, 8) over a coarser grid: (N, 4 * side * side)."""
-    width = MOTION_CELLS // side
-    blocks = motion.reshape(len(motion), MOTION_DIRECTIONS, side, width, side, width)
-    means: Floats = blocks.mean(axis=(3, 5)).reshape(len(motion), -1)
-    return means
+def _average(values: Floats, side: int) -> Floats:
+    """Average values (N, k, 8) or (N, k, 8, 8) over `side` parts of each axis of 8, and flatten: (N, ...)."""
+    shape = list(values.shape[:2])
+    for _ in values.shape[2:]:
+        shape += [side, MOTION_CELLS // side]
+    means = values.reshape(shape).mean(axis=tuple(range(3, len(shape), 2)))
+    return means.reshape(len(values), -1)  # type: ignore[no-any-return]
 
 
-def weigh_streams(videos: Iterable[Mapping[str, Floats]]) -> dict[str, float]:
-    """Choose the weight of each stream for some videos, without labels.
+def _standardize(motion: Floats, sigma: float) -> Floats:
+    """Compress and smooth motion (N, k); scale each of the k to deviation 1, and all of them to length 1."""
+    smooth = smooth_over_time(np.log1p(MOTION_GAIN * motion), sigma)
+    scale = (smooth.std(axis=0) + 1e-6) * np.sqrt(smooth.shape[1])
+    return (smooth - smooth.mean(axis=0)) / scale  # type: ignore[no-any-return]
 
-    A stream that most videos lack gets the weight 0, such as pose where no person is seen.
 
-    Args:
-        videos: for each video its vectors (N, V) by stream.
+def soften(vectors: Floats) -> Floats:
+    """Bring the lengths of centred vectors (N, V) closer together: x / (|x| + half the mean length).
+
+    A few frames far from all others, such as those of the fastest motion, would decide every distance.
     """
-    silent: dict[str, list[bool]] = {}
-    for parts in videos:
-        for stream, vectors in parts.items():
-            silent.setdefault(stream, []).append(not vectors.any())
-    return {
-        stream: 0.0 if np.mean(silences) > MAX_SILENT else SCALES[stream]
-        for stream, silences in silent.items()
-    }
+    centred = vectors - vectors.mean(axis=0)
+    lengths = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    return centred / (lengths + SOFTNESS * lengths.mean() + 1e-9)  # type: ignore[no-any-return]
 
 
 class FusedBase(Base):
@@ -198,7 +207,7 @@ class FusedBase(Base):
         self.is_frozen = is_frozen or appearance is None
         sizes = {"motion": MOTION_SIZE, "pose": POSE_SIZE}
         if appearance is not None:
-            sizes["appearance"] = appearance.channels * APPEARANCE_GRID**2
+            sizes["appearance"] = appearance.channels
         self.sizes: dict[str, int] = {stream: sizes[stream] for stream in self.streams}  # V of each
         self.channels, self.stride = sum(self.sizes.values()), 1
         self.register_buffer("weights", torch.tensor([SCALES[stream] for stream in self.streams]))
@@ -237,9 +246,9 @@ class FusedBase(Base):
         """Join the maps (n, F, h, w) of a trained network and the other streams (n, V'): (n, V, 1, 1)."""
         if self.norm is None:
             raise ValueError("streams need whole videos; read their features with `open_features`")
-        cells = torch.nn.functional.adaptive_avg_pool2d(maps.to(side.dtype), APPEARANCE_GRID).flatten(1)
+        means = maps.to(side.dtype).mean(dim=(2, 3))
         scale = self.weights[0] / self.sizes["appearance"] ** 0.5  # so that the mean squared length is 1
-        return torch.cat([scale * self.norm(cells), side], dim=1)[:, :, None, None]
+        return torch.cat([scale * self.norm(means), side], dim=1)[:, :, None, None]
 
     def forward(self, images: Tensor, side: Tensor | None = None) -> Tensor:
         """Map images (n, 3, H, W) in [0, 1] and the other streams of these frames (n, V') to (n, V, 1, 1)."""
@@ -274,8 +283,13 @@ def stream_vectors(raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]) 
 
 
 def describe_streams(weights: Mapping[str, float]) -> str:
-    """Say how much each stream counts, such as "streams: motion 1; pose: no person found"."""
+    """Say how much each stream counts, such as "streams: motion 1; not used: pose (no person in common)"."""
     used = sorted((stream for stream in weights if weights[stream] > 0), key=lambda name: -weights[name])
-    reasons = {"pose": "no person found", "motion": "nothing moves", "appearance": "nothing changes"}
-    counts = ", ".join(f"{stream} {weights[stream]:g}" for stream in used) or "none"
-    return "; ".join([f"streams: {counts}", *(f"{s}: {reasons[s]}" for s in weights if weights[s] <= 0)])
+    reasons = {
+        "pose": "no person in common",
+        "motion": "nothing moves alike",
+        "appearance": "nothing in common",
+    }
+    counts = ", ".join(f"{stream} {weights[stream]:.2g}" for stream in used) or "none"
+    unused = ", ".join(f"{stream} ({reasons[stream]})" for stream in weights if weights[stream] <= 0)
+    return f"streams: {counts}" + (f"; not used: {unused}" if unused else "")

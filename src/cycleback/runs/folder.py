@@ -12,13 +12,16 @@ from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
 from cycleback.data.folder import select_records
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import check_kinds, embed_records
 from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features
+from cycleback.embeddings.stream_choice import MAX_REFERENCES
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import write_json, write_text
 from cycleback.models import STREAMS, Encoder, FusedBase, Precision, load_weights
@@ -96,6 +99,7 @@ def embed_videos(
     cache: Path | None = None,
     precision: Precision | None = None,
     streams: Mapping[str, float] | None = None,
+    alike: EmbeddingSet | None = None,
     progress: Counter = ignore,
 ) -> EmbeddingSet:
     """Embed every frame of a folder of videos, or of the named files.
@@ -105,8 +109,9 @@ def embed_videos(
         videos: a data set, its folder, or paths of videos.
         cache: folder of decoded frames (default: the user's cache folder).
         precision: "float32", or "bfloat16": about 1 % off, much faster on a GPU, and the default there.
-        streams: the weight of each stream of an untrained encoder, such as `EmbeddingSet.streams` of videos
-            to compare with. None chooses them for these videos. A trained encoder keeps its own.
+        streams: the weight of each stream of an untrained encoder. Without it and `alike`, weights are
+            chosen for these videos, and mirrored videos are turned round. A trained encoder keeps its own.
+        alike: a set to compare with: its weights are used, and videos are turned to the side it shows.
         progress: called with (frames done, frames in total as far as known).
     """
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
@@ -116,9 +121,13 @@ def embed_videos(
     is_weighed = isinstance(encoder.base, FusedBase) and isinstance(encoder.embedder, PooledEmbedder)
     encoder = copy.deepcopy(encoder) if is_weighed else encoder  # the caller's keeps its weights
     frames, features = open_caches(encoder, cache, precision=precision)
-    if is_weighed and isinstance(features, FusedFeatures):
+    if isinstance(features, FusedFeatures):
         frames.fill(records)
-        features.base.set_weights(streams or features.weigh(records, progress=progress))
+        known = alike.streams if alike is not None else streams
+        if is_weighed:
+            features.base.set_weights(known or features.weigh(records, progress=progress))
+        if streams is None:
+            features.orient(records, references=_choose_references(alike) if is_weighed else None)
     return embed_records(
         encoder,
         records,
@@ -128,6 +137,11 @@ def embed_videos(
         precision=precision,
         progress=progress,
     )
+
+
+def _choose_references(alike: EmbeddingSet | None) -> list[NDArray[np.float32]] | None:
+    """Return the embeddings (N, D) of a few videos of a set."""
+    return None if alike is None else [alike[name] for name in alike.names[:MAX_REFERENCES]]
 
 
 def open_caches(

@@ -1,0 +1,120 @@
+"""Choose without labels how much each stream of some videos counts, and which videos are mirrored.
+
+Both choices compare videos by dynamic time warping. The *gain* of two videos is how much nearer warped frames
+are than any two frames, as a share: 1 - mean distance along the path / mean distance. It is about 0.07 for
+smooth noise, and 0.25 to 0.7 for a stream that shows the same action in both.
+
+Shapes: N frames of a video, V size of its vectors.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycleback.alignment.bounds import price_ends
+from cycleback.alignment.distances import pairwise_squared, thin
+from cycleback.alignment.dtw import warp_cost
+from cycleback.models.streams import SCALES
+
+Floats = NDArray[np.float32]
+
+GAINS = (0.08, 0.28)  # from the first a stream begins to count, from the second it counts in full
+MAX_PAIRS = 24  # of videos that are compared to weigh streams
+MAX_REFERENCES = 12  # videos with which each is compared to find mirrored ones
+MAX_FRAMES = 256  # compared per video
+MIN_ADVANTAGE = 0.03  # by which a mirrored video must be nearer, as a logarithm of distances
+ROUNDS = 10  # at most, until the references agree on who is mirrored
+
+
+def weigh_streams(videos: Sequence[Mapping[str, Floats]]) -> dict[str, float]:
+    """Choose the weight of each stream for some videos.
+
+    A stream that tells the moments of these videos apart, alike in all of them, keeps its usual scale. One
+    whose frames match no better than by chance gets 0, and so does one that is silent, such as pose where no
+    person is seen. A single video cannot be compared: its streams keep their scales unless they are silent.
+
+    Args:
+        videos: for each video its vectors (N, V) by stream.
+    """
+    weights: dict[str, float] = {}
+    for stream in videos[0] if videos else ():
+        heard = [thin(video[stream], MAX_FRAMES) for video in videos if video[stream].any()]
+        if 2 * len(heard) < len(videos):
+            weights[stream] = 0.0
+            continue
+        low, high = GAINS
+        gains = [_gain(heard[u], heard[v]) for u, v in _choose_pairs(len(heard))]
+        share = float(np.clip((np.mean(gains) - low) / (high - low), 0, 1)) if gains else 1.0
+        weights[stream] = round(share * SCALES[stream], 3)
+    if not any(weights.values()):  # nothing stands out: what is heard at all must do
+        return {stream: SCALES[stream] if _is_heard(videos, stream) else 0.0 for stream in weights}
+    return weights
+
+
+def _is_heard(videos: Sequence[Mapping[str, Floats]], stream: str) -> bool:
+    return any(video[stream].any() for video in videos)
+
+
+def _choose_pairs(count: int) -> list[tuple[int, int]]:
+    """Return at most MAX_PAIRS pairs that spread over `count` videos."""
+    pairs = [(u, (u + step) % count) for step in range(1, count // 2 + 1) for u in range(count)]
+    unique = list({tuple(sorted(pair)): pair for pair in pairs}.values())
+    return (
+        [unique[i] for i in np.unique(np.linspace(0, len(unique) - 1, MAX_PAIRS).astype(int))]
+        if unique
+        else []
+    )
+
+
+def _gain(a: Floats, b: Floats) -> float:
+    """Return how much nearer warped frames of two videos are than any two, in [0, 1]."""
+    distances = pairwise_squared(a, b)
+    mean = float(distances.mean())
+    return 1 - _path_distance(distances) / mean if mean > 0 else 0.0
+
+
+def _path_distance(distances: NDArray[np.float64]) -> float:
+    """Return the mean distance along the cheapest path through `distances` (N, M)."""
+    path, _ = warp_cost(distances, ends=price_ends(*distances.shape))
+    return float(distances[path[:, 0], path[:, 1]].mean())
+
+
+def find_mirrored(
+    videos: Sequence[tuple[Floats, Floats]], *, references: Iterable[Floats] | None = None
+) -> list[bool]:
+    """Return which videos show the action mirrored: a left-handed player, or the other side of the camera.
+
+    Each video is compared with some others as it is and mirrored. Without `references`, the videos agree
+    among themselves, and the larger part counts as not mirrored.
+
+    Args:
+        videos: vectors (N, V) of each video, and those of the mirrored video.
+        references: vectors (N, V) of videos that are oriented already.
+    """
+    pairs = [(thin(plain, MAX_FRAMES), thin(turned, MAX_FRAMES)) for plain, turned in videos]
+    if references is not None:
+        known = [thin(reference, MAX_FRAMES) for reference in references][:MAX_REFERENCES]
+        return [
+            sum(_advantage(reference, *pair) for reference in known) > MIN_ADVANTAGE * len(known)
+            for pair in pairs
+        ]
+    chosen = np.unique(np.linspace(0, len(pairs) - 1, MAX_REFERENCES).astype(int))
+    table = np.array(
+        [[0.0 if u == v else _advantage(pairs[v][0], *pairs[u]) for v in chosen] for u in range(len(pairs))]
+    )  # above 0: this video is nearer to that reference when mirrored
+    signs = np.ones(len(chosen))
+    for _ in range(ROUNDS):
+        votes = table[chosen] @ signs
+        turned = np.where(votes > MIN_ADVANTAGE * len(chosen), -1.0, 1.0)
+        if (turned == signs).all():
+            break
+        signs = turned
+    is_mirrored = table @ signs > MIN_ADVANTAGE * len(chosen)
+    return (is_mirrored if 2 * is_mirrored.sum() <= len(pairs) else ~is_mirrored).tolist()  # type: ignore[no-any-return]
+
+
+def _advantage(reference: Floats, plain: Floats, turned: Floats) -> float:
+    """Return by how much a video is nearer to `reference` when mirrored, as a logarithm of distances."""
+    near, far = (_path_distance(pairwise_squared(reference, vectors)) for vectors in (turned, plain))
+    return float(np.log(far + 1e-9) - np.log(near + 1e-9))
