@@ -64,7 +64,7 @@ def test_the_larger_of_two_people_is_followed_when_the_smaller_stands_in_the_mid
 
 def test_a_person_is_followed_to_the_edge_past_another(track: Callable) -> None:
     steps = np.linspace(70, 220, 24)
-    poses = track([room((30, 60), (column, 90)) for column in steps])
+    poses = track([room((125, 60), (column, 90)) for column in steps])
     assert np.abs(hip_columns(poses) - steps).max() < 6
 
 
@@ -162,6 +162,15 @@ def test_a_square_is_cut_at_its_place_and_black_beyond_the_frame() -> None:
     assert not image[:20].any() and not image[100:].any() and not image[:, 80:].any()
     expected = 2 * (40 + (np.arange(80) + 0.5) / 2 - 0.5) + 40
     assert np.abs(image[60, 2:78, 0] - expected[2:78]).max() <= 1
+
+
+def test_any_square_can_be_cut() -> None:
+    draw = np.random.default_rng(0)
+    for _ in range(500):
+        height, width = draw.integers(1, 40, 2)
+        square = Square(*draw.uniform((-20, -20, 1), (60, 60, 80)))
+        image = cut_square(np.full((height, width, 3), 9, np.uint8), square, size=16)
+        assert image.shape == (16, 16, 3) and set(np.unique(image)) <= {0, 9}
 
 
 def test_real_videos_show_a_person_or_not(shared_data: Path, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from the middle. So one person is chosen and followed:
 
 1. Frames are taken `STEP_S` seconds apart. On every `COARSE_STEP`-th of them the network looks at the whole
    frame and, unless the frame is nearly square, at three squares along its longer side.
-2. Of everyone found there, the most prominent person is followed: the largest, clearest and most central. The
-   next box is the nearest one within reach; a person who is not found in two coarse frames is lost, and
-   the most prominent person is followed from there on.
+2. Of everyone found there, the most prominent person is followed: the largest, clearest and most central. In
+   the next coarse frame, that is the most prominent and nearest person within reach. If nobody is within
+   reach twice in a row, the person is lost, and the most prominent one is followed from there on.
 3. All frames are cropped around the followed person, with a margin, and the network finds the joints in the
    crops. While nobody is followed, it looks at the whole frame.
 
@@ -41,7 +41,7 @@ MIN_SCORE = 0.2  # of a joint that counts for the box, and mean of the torso of 
 MARGIN = 1.5  # side of a crop over the extent of the joints
 MIN_SIDE = 1 / 6  # of a crop, over the longer side of the frame
 WHOLE_SIDE = 0.8  # a larger crop is replaced by the whole frame
-REACH = 0.5  # how far a person moves between coarse frames, in sides of its crop
+REACH = 0.6  # how far a person moves between coarse frames, in sides of its crop
 NEARLY_SQUARE = 1.25  # longer side over shorter; such frames are looked at as a whole only
 VERSION = 1
 
@@ -238,10 +238,10 @@ def cut_square(frame: NDArray[np.uint8], square: Square, *, size: int) -> NDArra
     columns = _covered(left, frame.shape[1], scale, size)
     image = np.zeros((size, size, 3), dtype=np.uint8)
     if rows.stop > rows.start and columns.stop > columns.start:
-        start = (left + columns.start * scale, top + rows.start * scale)
-        stop = (left + columns.stop * scale, top + rows.stop * scale)
+        corners = np.array([(columns.start, rows.start), (columns.stop, rows.stop)]) * scale + (left, top)
+        x1, y1, x2, y2 = np.clip(corners, 0, frame.shape[1::-1]).flatten().tolist()  # against rounding
         shape = (columns.stop - columns.start, rows.stop - rows.start)
-        part = Image.fromarray(frame).resize(shape, Image.Resampling.BILINEAR, box=(*start, *stop))
+        part = Image.fromarray(frame).resize(shape, Image.Resampling.BILINEAR, box=(x1, y1, x2, y2))
         image[rows, columns] = np.asarray(part)
     return image
 
@@ -273,7 +273,7 @@ def find_people(poses: Floats, shape: tuple[int, int]) -> list[Person]:
         y, x = (low + high).tolist()
         square = Square(y / 2, x / 2, side)
         from_middle = np.hypot(square.y - shape[0] / 2, square.x - shape[1] / 2) / long  # 0 to 0.7
-        people.append(Person(square, score * side * float(1 - from_middle)))
+        people.append(Person(square, score * side**2 * float(1 - from_middle)))
     return people
 
 
@@ -298,19 +298,21 @@ def follow_person(people: Sequence[Sequence[Person]], *, last: Square | None = N
 def _follow(people: Sequence[Sequence[Person]], last: Square) -> list[Square | None]:
     followed: list[Square | None] = []
     for persons in people:
-        near = [person.square for person in persons if _distance(person.square, last) < REACH * last.side]
-        chosen = min(near, key=lambda square: _distance(square, last), default=None)
-        is_lost = bool(followed) and followed[-1] is None
-        if chosen is None and is_lost and persons:
-            chosen = max(persons, key=lambda person: person.prominence).square
+        likely = [(person.prominence * _nearness(person.square, last), person.square) for person in persons]
+        likelihood, chosen = max(likely, default=(0.0, None))
+        if likelihood == 0:
+            is_lost = bool(followed) and followed[-1] is None
+            everyone = [(person.prominence, person.square) for person in persons if is_lost]
+            chosen = max(everyone, default=(0.0, None))[1]
         followed.append(chosen)
         last = chosen or last
     return followed
 
 
-def _distance(one: Square, other: Square) -> float:
-    """The distance of two people in pixels; a change of size counts as well."""
-    return float(np.hypot(np.hypot(one.y - other.y, one.x - other.x), one.side - other.side))
+def _nearness(one: Square, other: Square) -> float:
+    """1 for the same place and size, 0 beyond `REACH`."""
+    moved = np.hypot(np.hypot(one.y - other.y, one.x - other.x), one.side - other.side)
+    return max(0.0, 1 - float(moved) / (REACH * other.side))
 
 
 def spread_crops(followed: Sequence[Square | None], count: int, shape: tuple[int, int]) -> list[Square]:
