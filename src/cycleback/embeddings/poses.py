@@ -4,12 +4,12 @@ MoveNet answers for the most central person of a square image. A video may show 
 from the middle. So one person is chosen and followed:
 
 1. Frames are taken `STEP_S` seconds apart. On every `COARSE_STEP`-th of them the network looks at the whole
-   frame and, unless the frame is nearly square, at three squares along its longer side.
+   frame and, unless the frame is nearly square, at the two squares at the ends of its longer side.
 2. Of everyone found there, the most prominent person is followed: the largest, clearest and most central. In
    the next coarse frame, that is the most prominent and nearest person within reach. If nobody is within
    reach twice in a row, the person is lost, and the most prominent one is followed from there on.
 3. All frames are cropped around the followed person, with a margin, and the network finds the joints in the
-   crops. While nobody is followed, it looks at the whole frame.
+   crops. Where nobody is followed, it looks at the whole frame.
 
 Joints between the taken frames are interpolated. Motion, not the pose, carries exact timing.
 
@@ -41,9 +41,9 @@ MIN_SCORE = 0.2  # of a joint that counts for the box, and mean of the torso of 
 MARGIN = 1.5  # side of a crop over the extent of the joints
 MIN_SIDE = 1 / 6  # of a crop, over the longer side of the frame
 WHOLE_SIDE = 0.8  # a larger crop is replaced by the whole frame
-REACH = 0.6  # how far a person moves between coarse frames, in sides of its crop
+REACH = 0.5  # how far a person moves between coarse frames, in sides of its crop
 NEARLY_SQUARE = 1.25  # longer side over shorter; such frames are looked at as a whole only
-VERSION = 1
+VERSION = 2  # of the rule that follows a person; poses of other versions are found anew
 
 Floats = NDArray[np.float32]
 
@@ -217,12 +217,12 @@ class Tracker:
 
 
 def choose_views(height: int, width: int) -> list[Square]:
-    """Return the parts of a frame to look for people in: all of it, and squares along its longer side."""
+    """Return the parts of a frame to look for people in: all of it, and the squares at both ends."""
     long, short = max(height, width), min(height, width)
     views = [Square(height / 2, width / 2, long)]
     if long < NEARLY_SQUARE * short:
         return views
-    for middle in (short / 2, long / 2, long - short / 2):
+    for middle in (short / 2, long - short / 2):
         y, x = (height / 2, middle) if width > height else (middle, width / 2)
         views.append(Square(y, x, short))
     return views
@@ -318,15 +318,18 @@ def _nearness(one: Square, other: Square) -> float:
 def spread_crops(followed: Sequence[Square | None], count: int, shape: tuple[int, int]) -> list[Square]:
     """Return what to crop from each of `count` frames, from the people in every `COARSE_STEP`-th.
 
-    Between two coarse frames the crop moves evenly and has the larger side.
+    Between two coarse frames the crop moves evenly and has the larger side. A coarse frame that misses the
+    person is passed over: the person is more likely still there than anywhere else.
     """
-    whole, crops = choose_views(*shape)[0], []
-    for number in range(count):
-        place = number / COARSE_STEP
-        before, after = followed[int(place)], followed[min(int(place) + 1, len(followed) - 1)]
-        nearest = before if place % 1 < 0.5 else after
-        if before is not None and after is not None:
-            y, x, _ = np.array(before) + place % 1 * (np.array(after) - np.array(before))
-            nearest = Square(float(y), float(x), max(before.side, after.side))
-        crops.append(whole if nearest is None or nearest.side > WHOLE_SIDE * whole.side else nearest)
-    return crops
+    whole = choose_views(*shape)[0]
+    squares = [square for square in followed if square is not None]
+    if not squares:
+        return [whole] * count
+    known = np.flatnonzero([square is not None for square in followed])
+    places = np.arange(count) / COARSE_STEP
+    y, x, side = np.array(squares).T
+    after = np.minimum(np.searchsorted(known, places), len(known) - 1)
+    sides = np.maximum(side[after], side[np.maximum(after - 1, 0)])
+    rows = np.stack([np.interp(places, known, y), np.interp(places, known, x), sides], axis=-1)
+    crops = [Square(*row) for row in rows.tolist()]
+    return [crop if crop.side <= WHOLE_SIDE * whole.side else whole for crop in crops]
