@@ -77,7 +77,7 @@ def measure(views: dict[str, EmbeddingSet], *, prefix: str) -> dict[str, Any]:
         for count, draws in DRAWS.items():
             generator = np.random.default_rng(count)
             chosen = [generator.choice(found.names, count, replace=False).tolist() for _ in range(draws)]
-            errors = np.concatenate([label_transfer_error(found, names, method="dtw") for names in chosen])
+            errors = np.concatenate([label_transfer_error(found, names) for names in chosen])
             suffix = ("" if count == 1 else f"_{count}") + view
             result[f"{prefix}_error_ms{suffix}"] = round(float(np.median(errors)), 1)
             result[f"{prefix}_within_100ms{suffix}"] = round(float((errors <= 100.0 + 1e-6).mean()), 3)

@@ -1,9 +1,10 @@
-"""Label a few golf swings and find the key events of all others: how far off are they?
+r"""Label a few videos and find the key events of all others: how far off are they?
 
 An encoder learns from all training swings without labels. Then seeded draws of 1, 5 and 10 swings are
 labelled, and the events of the held-out swings are found by
 
     transfer             this encoder, events transferred as by `cycleback transfer labels`
+    untrained            appearance, motion and pose without training, events transferred
     probe                this encoder, a logistic regression of phases, the best split into phases in order
     supervised           an encoder trained on the phases of just these swings, read like probe
     supervised-transfer  the same encoder, events transferred
@@ -12,18 +13,25 @@ labelled, and the events of the held-out swings are found by
     time-only            no pixels: events transferred at constant speed
 
 and, with all training swings labelled, by the rows that can use them. Like the transfer from several swings,
-probes know how long phases last in the labelled ones (`segmentation.py`). Errors are pooled over swings,
-events and draws. Rows that are already in the result file are not measured again.
+probes know how long phases last in the labelled ones (`segmentation.py`). Transfer sees all held-out swings
+at once, without their labels. Errors are pooled over swings, events and draws; `pce1_range` is the least and
+the largest of the draws. `within_span` is the share within max(1, round(span / 30)) frames, which is SwingNet's
+PCE with `--span address,impact`. Rows that are already in the result file are not measured again.
+
+Other data sets, each with its own run where there is one, have the rows transfer, untrained, frozen and
+time-only under `sets`. Labelled videos are drawn from the training part of a set that comes with a split, and
+events are found in its part "val"; of a set without a split, in all videos that are not drawn.
 
 Example:
-    python benchmarks/label_transfer.py golf --run golf-lite --recipe golf-lite --out label_transfer.json
+    python benchmarks/label_transfer.py golf --run golf-lite --recipe golf-lite --span address,impact \
+      --set gesture_square --set gesture_tick --set robot=runs/robot --out label_transfer.json
 """
 
 import argparse
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -40,32 +48,45 @@ from cycleback.comparison.methods import FROZEN, TIME_ONLY, parse_method
 from cycleback.data import Dataset, read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import time_only_embeddings
+from cycleback.evaluation.events import span_tolerances
 from cycleback.files import write_json
 from cycleback.provenance import provenance
 from cycleback.recipe import RECIPE_FILE, Recipe, load_recipe
-from cycleback.runs import embed_videos, find_run, train
+from cycleback.runs import PRETRAINED, embed_videos, find_run, train
 from cycleback.runs.folder import build_pretrained
 from segmentation import find_events, mean_lengths, phase_classifier
 
 DRAWS = {1: 20, 5: 10, 10: 10}  # labelled swings -> draws
 TRAINED_DRAWS = 3  # of those, where each draw trains an encoder
-ROWS = ("transfer", "probe", TIME_ONLY, FROZEN, "frozen-probe", "supervised", "supervised-transfer")
+UNTRAINED = "untrained"
+ROWS = (
+    "transfer",
+    UNTRAINED,
+    "probe",
+    TIME_ONLY,
+    FROZEN,
+    "frozen-probe",
+    "supervised",
+    "supervised-transfer",
+)
+ROWS_OF_SETS = ("transfer", UNTRAINED, FROZEN, TIME_ONLY)
 ROWS_OF_ALL = ("transfer", "probe", "frozen-probe", "supervised")  # with all training swings labelled
 CLASSIFIED = ("frozen-probe", "supervised", "probe")
 TEMPOS = {"val": (1.0,), "val_slow": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)}  # how much slower swings may play
 KEYS = {"val": "labelled"}  # of parts in the result file, where another than the part's name
 
+Span = tuple[str, str] | None  # events that begin and end the action; None: the first and the last
 Reader = Callable[[str], Sequence[int]]  # video -> frame of each key event
-Errors = NDArray[np.float64]  # (swings, events, 2): in frames, in milliseconds
+Errors = NDArray[np.float64]  # (swings, events, 3): in frames, in milliseconds, as a share of the tolerance
 
 
-def transfer_reader(embeddings: EmbeddingSet, labelled: list[str]) -> Reader:
-    """Return a reader that transfers events from the labelled swings as the package does."""
+def transfer_reader(embeddings: EmbeddingSet, labelled: list[str], names: Sequence[str]) -> Reader:
+    """Return a reader of `names` that transfers events from the labelled swings as the package does."""
     labels = {name: embeddings.events(name) for name in labelled}
+    found = transfer_labels(embeddings.subset([*labelled, *names]), labels).videos
 
     def read(name: str) -> list[int]:
-        found = transfer_labels(embeddings.subset([*labelled, name]), labels, method="dtw").videos[name]
-        frames = {event.name: event.at.frame or 0 for event in found.events}
+        frames = {event.name: event.at.frame or 0 for event in found[name].events}
         return [frames[event] for event in embeddings.event_names]
 
     return read
@@ -80,22 +101,28 @@ def probe_reader(
     return lambda name: find_events(classify(embeddings[name]), lengths, tempos=tempos).tolist()
 
 
-def errors_of(embeddings: EmbeddingSet, name: str, frames: Sequence[int]) -> Errors:
-    """Return the distance (events, 2) of found from true frames, in frames and in milliseconds."""
-    times, truth = embeddings.times(name), [embeddings.events(name)[e] for e in embeddings.event_names]
-    late = [(abs(f - t), 1000 * abs(times[f] - times[t])) for f, t in zip(frames, truth, strict=True)]
-    return np.array(late, dtype=np.float64)
+def errors_of(embeddings: EmbeddingSet, name: str, frames: Sequence[int], *, span: Span = None) -> Errors:
+    """Return the distance (events, 3) of found from true frames: in frames, in ms, in tolerances."""
+    times, events = embeddings.times(name), embeddings.events(name)
+    truth = np.array([events[event] for event in embeddings.event_names])
+    late = np.abs(np.asarray(frames) - truth)
+    (allowed,) = span_tolerances([events], span)
+    return np.stack([late, 1000 * np.abs(times[frames] - times[truth]), late / allowed], axis=1)
 
 
-def summary(errors: Errors, event_names: Sequence[str], draws: int) -> dict[str, Any]:
+def summary(draws: Sequence[Errors], event_names: Sequence[str]) -> dict[str, Any]:
     """Return the scores of one row over all draws, swings and events, and of each event alone."""
-    frames, ms = errors[..., 0], errors[..., 1]
+    frames, ms, shares = np.moveaxis(np.concatenate(draws), -1, 0)
+    near = [float((errors[..., 0] <= 1).mean()) for errors in draws]
     return {
         "median_ms": round(float(np.median(ms)), 1),
         "mean_ms": round(float(ms.mean()), 1),
         "pce1": round(float((frames <= 1).mean()), 4),
         "pce3": round(float((frames <= 3).mean()), 4),
-        "draws": draws,
+        "within_span": round(float((shares <= 1).mean()), 4),
+        "median_frames": round(float(np.median(frames)), 2),
+        "pce1_range": [round(min(near), 4), round(max(near), 4)],
+        "draws": len(draws),
         "by_event": {
             event: {
                 "median_ms": round(float(np.median(ms[:, i])), 1),
@@ -111,14 +138,15 @@ class Encoders:
     """Embeddings of all swings by the encoder of each row."""
 
     dataset: Dataset
-    run: str
-    recipe: Recipe  # of supervised training
+    run: str | None
+    recipe: Recipe | None  # of supervised training
     updates: int  # of training on a few swings; on all, as many as the recipe has
     supervised_run: str | None
     cache: Path | None
 
     def __post_init__(self) -> None:
-        self.seen = list(self.dataset.split("train").names)
+        has_split = bool(self.dataset.given_split)
+        self.seen = list((self.dataset.split("train") if has_split else self.dataset).names)
         self.embedded = cache(self._embedded)
         self.trained = cache(self._trained)
 
@@ -127,7 +155,8 @@ class Encoders:
         if row.startswith("supervised"):
             is_made = self.supervised_run is not None and len(labelled) == len(self.seen)
             return self.embedded(self.supervised_run) if is_made else self.trained(tuple(labelled))
-        found = self.embedded(FROZEN if row.startswith(FROZEN) else self.run)
+        names = {UNTRAINED: PRETRAINED, TIME_ONLY: PRETRAINED, FROZEN: FROZEN, "frozen-probe": FROZEN}
+        found = self.embedded(names.get(row, self.run))
         return time_only_embeddings(found) if row == TIME_ONLY else found
 
     def _embedded(self, encoder: str) -> EmbeddingSet:
@@ -135,6 +164,7 @@ class Encoders:
         return embed_videos(source, self.dataset, cache=self.cache)
 
     def _trained(self, labelled: tuple[str, ...]) -> EmbeddingSet:
+        assert self.recipe is not None  # only sets that have one are trained on labels
         is_few = len(labelled) < len(self.seen)
         updates = self.updates if is_few else self.recipe.optimizer.num_updates
         recipe = replace(self.recipe, optimizer=replace(self.recipe.optimizer, num_updates=updates))
@@ -164,21 +194,46 @@ def draw_names(names: Sequence[str], count: int, draws: int) -> list[list[str]]:
     return [generator.choice(names, count, replace=False).tolist() for _ in range(draws)]
 
 
-def measure(encoders: Encoders, row: str, labelled: Sequence[list[str]], *, part: str) -> dict[str, Any]:
-    """Score a row on one part of the swings, over draws of labelled ones."""
-    names, errors = encoders.dataset.split(part).names, []
+def measure(
+    encoders: Encoders, row: str, labelled: Sequence[list[str]], *, part: str | None, span: Span
+) -> dict[str, Any]:
+    """Score a row on one part of the swings, or on all that are not labelled, over draws of labelled ones."""
+    errors = []
     for draw in labelled:
         found = encoders.of(row, draw)
+        videos = encoders.dataset if part is None else encoders.dataset.split(part)
+        names = [name for name in videos.names if name not in draw]
         if row in CLASSIFIED:
-            read = probe_reader(found, draw, seen=encoders.seen, tempos=TEMPOS.get(part, (1.0,)))
+            read = probe_reader(found, draw, seen=encoders.seen, tempos=TEMPOS.get(part or "", (1.0,)))
         else:
-            read = transfer_reader(found, draw)
+            read = transfer_reader(found, draw, names)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            errors += [errors_of(found, *pair) for pair in zip(names, pool.map(read, names), strict=True)]
-    return summary(np.stack(errors), encoders.dataset.event_names, len(labelled))
+            pairs = zip(names, pool.map(read, names), strict=True)
+            errors.append(np.stack([errors_of(found, *pair, span=span) for pair in pairs]))
+    return summary(errors, encoders.dataset.event_names)
 
 
-def measure_all(encoders: Encoders, result: dict[str, Any], *, parts: dict[str, str], out: Path) -> None:
+def measure_sets(
+    sets: Mapping[Path, str | None], result: dict[str, Any], *, cache: Path | None, out: Path
+) -> None:
+    """Measure what the result lacks of other data sets; their runs may be None."""
+    for folder, run in sets.items():
+        dataset = read_dataset(folder)
+        part = "val" if dataset.given_split else None
+        encoders = Encoders(dataset, run, None, 0, None, cache)
+        for count, draws in DRAWS.items():
+            rows = result.setdefault("sets", {}).setdefault(folder.name, {}).setdefault(str(count), {})
+            for row in ROWS_OF_SETS if run is not None else ROWS_OF_SETS[1:]:
+                if row not in rows:
+                    drawn = draw_names(encoders.seen, count, draws)
+                    rows[row] = measure(encoders, row, drawn, part=part, span=None)
+                    write_json(out, result, overwrite=True)
+                    print(folder.name, count, row, *list(rows[row].values())[:5], flush=True)
+
+
+def measure_all(
+    encoders: Encoders, result: dict[str, Any], *, parts: dict[str, str], span: Span, out: Path
+) -> None:
     """Measure what the result lacks, each part under its key, and write it after each row."""
     for count in (*DRAWS, len(encoders.seen)):
         for row in ROWS if count in DRAWS else ROWS_OF_ALL:
@@ -187,9 +242,9 @@ def measure_all(encoders: Encoders, result: dict[str, Any], *, parts: dict[str, 
             for part, key in parts.items():
                 rows = result.setdefault(key, {}).setdefault(str(count), {})
                 if row not in rows:
-                    rows[row] = measure(encoders, row, draws, part=part)
+                    rows[row] = measure(encoders, row, draws, part=part, span=span)
                     write_json(out, result, overwrite=True)
-                    print(part, count, row, *list(rows[row].values())[:4], flush=True)
+                    print(part, count, row, *list(rows[row].values())[:5], flush=True)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -203,6 +258,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--recipe", help="of supervised training (default: that of the run)")
     parser.add_argument("--updates", type=int, default=500, help="of training on few swings (default: 500)")
     parser.add_argument("--supervised-run", help="run trained on all labels (default: train one)")
+    parser.add_argument("--span", help="events that begin and end the action, as FIRST,LAST")
+    parser.add_argument("--set", action="append", default=[], help="another data set, as DIR or DIR=RUN")
     parser.add_argument("--parts", default="val,val_slow", help="held-out splits, separated by commas")
     parser.add_argument("--cache", type=Path, default=None, help="cache of decoded frames")
     parser.add_argument("--out", type=Path, required=True, help="result file; existing rows stay")
@@ -230,7 +287,10 @@ def main() -> None:
     result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
     named = {} if arguments.recipe is None else {"recipe": arguments.recipe}
     result |= {"run": Path(arguments.run).name, **named, "updates": arguments.updates, **provenance()}
-    measure_all(encoders, result, parts=parts, out=arguments.out)
+    first, _, last = (arguments.span or "").partition(",")
+    measure_all(encoders, result, parts=parts, span=(first, last) if last else None, out=arguments.out)
+    sets = {Path(folder): run or None for folder, _, run in (text.partition("=") for text in arguments.set)}
+    measure_sets(sets, result, cache=arguments.cache, out=arguments.out)
     if arguments.json:
         print(json.dumps(result))
 

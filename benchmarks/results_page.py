@@ -62,6 +62,7 @@ TRANSFER = {
     "median_ms": ("median error in ms, by labelled videos", "{:.0f}"),
     "pce1": ("within 1 frame", "{:.3f}"),
     "pce3": ("within 3 frames", "{:.3f}"),
+    "within_span": ("within 1/30 of the span", "{:.3f}"),
 }
 HEAD = """# Results
 
@@ -265,7 +266,8 @@ def transfer_section(result: Mapping[str, Any]) -> list[str]:
         lines += [TRANSFER_COMMAND.format(**{**result, "recipe": recipe}), ""]
     for key, (title, pattern) in TRANSFER.items():
         found = [Column(f"{count}/{key}", count, pattern, "") for count in counts]
-        lines += [markdown_table(found, rows, corner=title), ""]
+        if known_columns(found, rows):
+            lines += [markdown_table(found, rows, corner=title), ""]
     return [*lines, made_on([result]), ""]
 
 

@@ -78,12 +78,12 @@ def test_both_ways_find_the_events_of_easy_videos(
 ) -> None:
     labelled, main = ["v0", "v1"], benchmark.main
     read = (
-        main.transfer_reader(ramps, labelled)
+        main.transfer_reader(ramps, labelled, ramps.names[2:])
         if row == "transfer"
         else main.probe_reader(ramps, labelled, seen=ramps.names, tempos=(1.0,))
     )
     errors = np.stack([main.errors_of(ramps, name, read(name)) for name in ramps.names[2:]])
-    figures = main.summary(errors, ramps.event_names, 1)
+    figures = main.summary([errors], ramps.event_names)
     assert figures["pce1"] == 1.0
     assert figures["median_ms"] <= 33.4
 
@@ -93,8 +93,10 @@ def test_errors_are_in_frames_and_milliseconds(benchmark: SimpleNamespace, ramps
     errors = benchmark.main.errors_of(ramps, "v3", [truth["a"] - 3, truth["b"] + 1])
     assert errors[:, 0].tolist() == [3, 1]
     assert errors[:, 1] == pytest.approx([100, 33.3], abs=0.1)
-    figures = benchmark.main.summary(errors[None], ramps.event_names, 1)
-    assert (figures["pce1"], figures["pce3"], figures["by_event"]["a"]["pce1"]) == (0.5, 1.0, 0.0)
+    assert errors[:, 2].tolist() == [3, 1]  # the span is below 45 frames, so the tolerance is one
+    figures = benchmark.main.summary([errors[None], 0 * errors[None]], ramps.event_names)
+    assert (figures["pce1"], figures["pce3"], figures["within_span"]) == (0.75, 1.0, 0.75)
+    assert (figures["by_event"]["a"]["pce1"], figures["pce1_range"], figures["draws"]) == (0.5, [0.5, 1.0], 2)
 
 
 def test_one_video_fills_a_batch(benchmark: SimpleNamespace) -> None:
