@@ -15,8 +15,8 @@ labelled, and the events of the held-out swings are found by
 and, with all training swings labelled, by the rows that can use them. Like the transfer from several swings,
 probes know how long phases last in the labelled ones (`segmentation.py`). Transfer sees all held-out swings
 at once, without their labels. Errors are pooled over swings, events and draws; `pce1_range` is the least and
-the largest of the draws. `within_span` is the share within max(1, round(span / 30)) frames, which is SwingNet's
-PCE with `--span address,impact`. Rows that are already in the result file are not measured again.
+the largest of the draws. `within_span` is the share within max(1, round(span / 30)) frames, which is
+SwingNet's PCE with `--span address,impact`. Rows that are already in the result file are not measured again.
 
 Other data sets, each with its own run where there is one, have the rows transfer, untrained, frozen and
 time-only under `sets`. Labelled videos are drawn from the training part of a set that comes with a split, and
