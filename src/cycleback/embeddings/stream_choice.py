@@ -18,6 +18,7 @@ from cycleback.alignment.dtw import warp_cost
 from cycleback.models.streams import SCALES
 
 Floats = NDArray[np.float32]
+Sampled = NDArray[np.float64]  # evenly spread frames of a video
 
 GAINS = (0.08, 0.28)  # from the first a stream begins to count, from the second it counts in full
 MAX_PAIRS = 24  # of videos that are compared to weigh streams
@@ -39,7 +40,7 @@ def weigh_streams(videos: Sequence[Mapping[str, Floats]]) -> dict[str, float]:
     """
     weights: dict[str, float] = {}
     for stream in videos[0] if videos else ():
-        heard = [thin(video[stream], MAX_FRAMES) for video in videos if video[stream].any()]
+        heard = [_sample(video[stream]) for video in videos if video[stream].any()]
         if 2 * len(heard) < len(videos):
             weights[stream] = 0.0
             continue
@@ -67,7 +68,12 @@ def _choose_pairs(count: int) -> list[tuple[int, int]]:
     )
 
 
-def _gain(a: Floats, b: Floats) -> float:
+def _sample(vectors: Floats) -> Sampled:
+    """Return at most MAX_FRAMES frames of a video (N, V), as precise as distances need."""
+    return thin(vectors.astype(np.float64), MAX_FRAMES)
+
+
+def _gain(a: Sampled, b: Sampled) -> float:
     """Return how much nearer warped frames of two videos are than any two, in [0, 1]."""
     distances = pairwise_squared(a, b)
     mean = float(distances.mean())
@@ -92,13 +98,11 @@ def find_mirrored(
         videos: vectors (N, V) of each video, and those of the mirrored video.
         references: vectors (N, V) of videos that are oriented already.
     """
-    pairs = [(thin(plain, MAX_FRAMES), thin(turned, MAX_FRAMES)) for plain, turned in videos]
+    pairs = [(_sample(plain), _sample(turned)) for plain, turned in videos]
     if references is not None:
-        known = [thin(reference, MAX_FRAMES) for reference in references][:MAX_REFERENCES]
-        return [
-            sum(_advantage(reference, *pair) for reference in known) > MIN_ADVANTAGE * len(known)
-            for pair in pairs
-        ]
+        known = [_sample(reference) for reference in references][:MAX_REFERENCES]
+        sums = [sum(_advantage(reference, *pair) for reference in known) for pair in pairs]
+        return [advantage > MIN_ADVANTAGE * len(known) for advantage in sums]
     chosen = np.unique(np.linspace(0, len(pairs) - 1, MAX_REFERENCES).astype(int))
     table = np.array(
         [[0.0 if u == v else _advantage(pairs[v][0], *pairs[u]) for v in chosen] for u in range(len(pairs))]
@@ -114,7 +118,7 @@ def find_mirrored(
     return (is_mirrored if 2 * is_mirrored.sum() <= len(pairs) else ~is_mirrored).tolist()  # type: ignore[no-any-return]
 
 
-def _advantage(reference: Floats, plain: Floats, turned: Floats) -> float:
+def _advantage(reference: Sampled, plain: Sampled, turned: Sampled) -> float:
     """Return by how much a video is nearer to `reference` when mirrored, as a logarithm of distances."""
     near, far = (_path_distance(pairwise_squared(reference, vectors)) for vectors in (turned, plain))
     return float(np.log(far + 1e-9) - np.log(near + 1e-9))
