@@ -1,11 +1,13 @@
 """Fill a frame cache with OpenCV, for machines that have no PyAV.
 
 `cycleback train` reads frames from the cache, so a data set whose frames are all cached trains without PyAV.
+Only the stream "pose" reads the videos themselves, so it must be left out.
+
 The entries are the same as those PyAV fills: same key, size, fit, times and motion. Pixels differ slightly,
 because OpenCV converts colours in its own way.
 
     python benchmarks/fill_cache_opencv.py videos/ --recipe fast data.frame_size=128
-    cycleback train videos/ --recipe fast data.frame_size=128
+    cycleback train videos/ --recipe fast data.frame_size=128 'encoder.streams=["appearance", "motion"]'
 """
 
 import argparse

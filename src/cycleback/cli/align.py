@@ -35,7 +35,7 @@ def align(
     ] = None,
     time_prior: Annotated[
         float,
-        typer.Option(help="Prefer matches at the same share of both videos, by this weight; 1 is weak."),
+        typer.Option(help="Set how much a match at the same share of both videos is preferred; 1 is weak."),
     ] = 0.0,
     output: Annotated[
         Path | None,

@@ -30,7 +30,7 @@ def embed(
     ] = None,
     poses: Annotated[
         Path | None,
-        typer.Option(help="Also write the body key points of a person in each video to this folder."),
+        typer.Option(help="Write the body key points of a person in each video to this folder, too."),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,

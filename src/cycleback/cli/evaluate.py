@@ -29,7 +29,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="FIRST,LAST",
-            help="Take 1/30 of the time between these key events as tolerance (default: first, last).",
+            help="Use 1/30 of the time between these key events as tolerance (default: first, last).",
         ),
     ] = None,
     markdown: Annotated[

@@ -1,7 +1,8 @@
 """Open what a user names: a place to search, a moment to search for, videos to add to an index.
 
-Streams of the pretrained encoder have fixed weights in an index, because videos are added and searched for
-later. A saved embedding set has its own, and so has a query of it.
+Streams of the pretrained encoder have fixed weights in an index, and its videos are seen as they were filmed,
+because videos are added and searched for later. For a folder or a saved set the weights are chosen, and
+mirrored videos are turned round. A query has the weights and the side of what it is searched in.
 """
 
 from collections.abc import Mapping
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from cycleback.data import Dataset
 from cycleback.data.folder import Videos, select_records
-from cycleback.embeddings import check_same_encoder
+from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.folder import INDEX
+from cycleback.embeddings.stream_choice import MAX_REFERENCES
 from cycleback.errors import EmbeddingError, UserError
 from cycleback.models import Encoder, FusedBase, fingerprint
 from cycleback.models.streams import SCALES
@@ -40,7 +42,7 @@ def open_corpus(where: Path | str, *, run: str | None = None, progress: Counter 
             f"no search index at {where}. Make one with: cycleback search add {where} VIDEOS"
         )
     run = run or PRETRAINED
-    embeddings = embed_videos(run, where, streams=SCALES, progress=progress)
+    embeddings = embed_videos(run, where, progress=progress)
     return replace(Corpus.of_set(embeddings), run=run, source=where)
 
 
@@ -66,9 +68,19 @@ def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress:
     encoder = _load_encoder(run or corpus.run or PRETRAINED, {where: corpus.encoder}, corpus.streams)
     if not has_time:
         return make_image_query(encoder, path)
-    own = Corpus.of_set(embed_videos(encoder, path, streams=corpus.streams, progress=progress))
+    if corpus.source is not None and is_index(corpus.source):
+        embedded = embed_videos(encoder, path, streams=corpus.streams, progress=progress)
+    else:
+        embedded = embed_videos(encoder, path, alike=_choose_references(corpus), progress=progress)
+    own = Corpus.of_set(embedded)
     query = make_frame_query(own, own.videos[0].name, frame=frame, seconds=seconds)
     return replace(query, video=None)
+
+
+def _choose_references(corpus: Corpus) -> EmbeddingSet:
+    """Return a few videos of a corpus, by which a query is turned to the side that they show."""
+    arrays = {video.name: corpus.embeddings(i) for i, video in enumerate(corpus.videos[:MAX_REFERENCES])}
+    return EmbeddingSet.from_arrays(arrays, encoder=corpus.encoder, streams=corpus.streams)
 
 
 def index_videos(
