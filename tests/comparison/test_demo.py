@@ -10,12 +10,16 @@ from cycleback.comparison import DemoReport, run_demo
 from cycleback.errors import OutputExistsError, UserError
 from cycleback.progress import Progress
 from cycleback.recipe import Recipe
-from cycleback.recipe.sections import DataSettings
+from cycleback.recipe.sections import DataSettings, EncoderSettings
 from cycleback.training.settings import OptimizerSettings
 from cycleback.video import probe
 
 KEYS = {"tau", "event_error_frames", "event_error_ms", "pce1", "pce3", "cycle_rate", "phase_accuracy"}
-QUICK = Recipe(data=DataSettings(frame_size=64), optimizer=OptimizerSettings(num_updates=3, batch_size=2))
+QUICK = Recipe(
+    data=DataSettings(frame_size=64),
+    encoder=EncoderSettings(streams=("appearance",)),  # as in the recipe `demo`
+    optimizer=OptimizerSettings(num_updates=3, batch_size=2),
+)
 
 
 @pytest.fixture(scope="module")
