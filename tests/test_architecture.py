@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": {"embeddings", "models", "data", "losses", "alignment"},
     "applications": {"embeddings", "models", "data", "alignment", "annotations", "video"},
     "recipe": {"training", "models", "data", "losses", "config"},
-    "runs": {"recipe", "training", "embeddings", "models", "data", "losses"},
+    "runs": {"recipe", "training", "embeddings", "models", "data", "losses", "alignment"},
     "search": {"runs", "embeddings", "models", "data", "video"},
 }
 ALLOWED["comparison"] = {"runs", "recipe", "training", "applications", "evaluation", "embeddings", "models"}

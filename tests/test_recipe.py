@@ -124,7 +124,10 @@ def test_every_loss_runs(name: str) -> None:
     embeddings = torch.rand(3, 6, 4, requires_grad=True)
     times = torch.linspace(0, 0.9, 6).expand(3, 6)
     phases = torch.arange(6).expand(3, 6) // 2
-    parts = loss.parts(embeddings, times=times, positives=torch.rand(3, 6, 4), phases=phases)
+    frames = torch.arange(6).expand(3, 6)
+    matches = frames.float().expand(3, 3, 6)
+    inputs = {"times": times, "positives": torch.rand(3, 6, 4), "phases": phases}
+    parts = loss.parts(embeddings, frames=frames, matches=matches, **inputs)
     parts.total.backward()
     assert torch.isfinite(embeddings.grad).all()
     assert set(parts.parts) == {name}
@@ -150,7 +153,7 @@ def test_only_what_trains_is_optimised() -> None:
     [
         (
             "loss.weights.tccc=1",
-            "loss.weights has no loss 'tccc'; known: tcc, stochastic_tcc, tcn, order, sal, supervised",
+            "loss.weights has no loss 'tccc'; known: match, tcc, stochastic_tcc, tcn, order, sal, supervised",
         ),
         ("loss.weights.order=-1", "loss.weights.order must not be negative, got -1"),
         ("loss.weights={tcc=0}", "loss.weights must have a positive weight, got {'tcc': 0.0}"),
@@ -177,13 +180,15 @@ def test_a_setting_that_cannot_work_is_refused(override: str, message: str) -> N
 
 @pytest.mark.parametrize("source", [None, "fast"])
 def test_one_weight_changes_alone_and_weights_given_whole_replace_all(source: str | None) -> None:
-    assert load_recipe(source, ["loss.weights.tcn=0"]).loss.weights == {"tcc": 1.0, "tcn": 0.0}
+    known = load_recipe(source).loss.weights
+    assert load_recipe(source, ["loss.weights.tcn=0"]).loss.weights == {**known, "tcn": 0.0}
     assert load_recipe(source, ["loss.weights={ sal = 1.0 }"]).loss.weights == {"sal": 1.0}
     assert set(build_loss(load_recipe(source, ["loss.weights={ tcn = 1 }"])).weights) == {"tcn"}
 
 
 def test_short_videos_are_drawn_from_with_repeats_and_one_warning() -> None:
     recipe = replace(Recipe(), encoder=SMALL, data=DataSettings(frames_per_video=12))
+    recipe = replace(recipe, loss=LossSettings(weights={"tcc": 1.0}))
     videos = [torch.zeros(length, 8, 2, 2) for length in (30, 9, 7, 20)]
     with pytest.warns(UserWarning, match=r"2 of 4 videos have fewer than .*=12 frames \(the shortest 7\)"):
         batches = build_batches(recipe, videos, [""] * 4, encoder=build_encoder(recipe))

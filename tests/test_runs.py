@@ -18,11 +18,13 @@ from cycleback.data import FrameCache, VideoRecord, read_dataset
 from cycleback.embeddings.poses import PoseCache
 from cycleback.errors import CheckpointError, ConfigError, DataError, TrainingError, UserError
 from cycleback.models import FusedBase, fingerprint
+from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.models.streams import MOTION_SIZE, POSE_SIZE, SCALES
 from cycleback.progress import Counter, ignore
 from cycleback.recipe import Recipe, build_encoder, load_recipe, recipe_toml
 from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, LossSettings, MLPSettings
 from cycleback.runs import choose_device, run_split, select_part
+from cycleback.runs.folder import build_pretrained
 from cycleback.synth import write_dataset
 from cycleback.training import read_log
 from cycleback.training.held_out import SELECTED_FILE, embed_video
@@ -40,6 +42,7 @@ SCRATCH = Recipe(
     ),
     optimizer=OptimizerSettings(num_updates=3, batch_size=2),
     run=RunSettings(log_every=1),
+    loss=LossSettings(weights={"tcc": 1.0, "tcn": 1.0}),
 )
 
 
@@ -423,3 +426,20 @@ def test_a_device_that_is_not_there_is_one_line(device: str) -> None:
     with pytest.raises(UserError, match=f"cannot compute on device '{device}'; expected cpu"):
         choose_device(device)
     assert choose_device("cpu").type == "cpu"
+
+
+def test_untrained_streams_are_kept_where_training_does_not_help(
+    videos: Path, cache: Path, tmp_path: Path
+) -> None:
+    encoder = EncoderSettings(streams=("motion",), mlp=MLPSettings(embedding_size=1, fc_channels=(2,)))
+    optimizer = OptimizerSettings(num_updates=1, batch_size=2)
+    recipe = Recipe(encoder=encoder, optimizer=optimizer)
+    state = cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)
+    assert state.kept_untrained and state.cycle_rates is not None
+    kept = cycleback.load_encoder(tmp_path / "run")
+    assert isinstance(kept.embedder, PooledEmbedder) and kept.base.streams == ("motion",)
+    few = sorted(videos.glob("*.mp4"))[:2]
+    expected = cycleback.embed_videos(build_pretrained(("motion",)), few, cache=cache)
+    found = cycleback.embed_videos(tmp_path / "run", few, cache=cache)
+    for name in found.names:
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-5)

@@ -4,7 +4,7 @@ from scipy.stats import kendalltau
 
 from alignment import loops
 from cycleback.alignment import backward_share, cycle_back, cycle_consistency_rate
-from cycleback.alignment.cycles import MatchOrder
+from cycleback.alignment.cycles import MatchOrder, warped_cycle_rate
 
 
 def test_landing_equals_the_loop(videos):
@@ -89,3 +89,17 @@ def test_videos_that_are_matched_backwards_are_counted_though_all_cycles_come_ho
     assert cycle_consistency_rate(videos, tolerance=0) == 1
     assert backward_share(videos) == pytest.approx(4 / 6)
     assert backward_share([np.ones((9, 2))] * 2) == 0  # no order is not a backward one
+
+
+def test_warps_through_three_videos_return_for_the_same_action_and_not_for_noise() -> None:
+    def action(pace: float) -> np.ndarray:
+        seconds = np.linspace(0, 1, 50) ** pace
+        return np.stack([np.sin(7 * seconds), np.cos(5 * seconds), seconds], axis=1)
+
+    rng = np.random.default_rng(0)
+    same = [action(pace) for pace in (0.8, 1.0, 1.25, 1.4)]
+    noise = [rng.normal(size=(50, 3)) for _ in range(10)]
+    assert warped_cycle_rate(same) > 0.8
+    assert warped_cycle_rate(noise) < 0.4
+    with pytest.raises(ValueError, match="3"):
+        warped_cycle_rate(same[:2])

@@ -20,12 +20,15 @@ P pairs of videos.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cycleback.alignment.bounds import price_ends
 from cycleback.alignment.distances import Floats, Indices, as_pair, as_videos, pairwise_squared
+from cycleback.alignment.dtw import match_frames, warp_cost
 
 TauVariant = Literal["a", "b", "strict"]
 BACKWARD_TAU = -0.5  # tau-b below this is not disorder, but time reversed
@@ -111,6 +114,41 @@ class MatchOrder:
     def is_backward(self) -> NDArray[np.bool_]:
         """True for each pair of videos that is matched backwards in time: tau-b below -0.5."""
         return self.taus("b") < BACKWARD_TAU
+
+
+def warped_cycle_rate(embeddings: Sequence[ArrayLike], *, max_cycles: int = 60) -> float:
+    """Return the share of frames that return to within one frame through two other videos, by warping.
+
+    Nearest neighbours return more easily the fewer dimensions there are. Warps u -> v -> w -> u return only
+    if all three pairs are warped alike. Cycles of two are left out: a warp is the same in both directions.
+
+    Args:
+        embeddings: (N, D) per video, at least three videos; N may differ.
+        max_cycles: at most so many cycles are walked, spread over the videos.
+    """
+    videos = as_videos(embeddings, min_videos=3)
+    cycles = list(permutations(range(len(videos)), 3)) if len(videos) <= 8 else _spread_cycles(len(videos))
+    chosen = [cycles[i] for i in np.unique(np.linspace(0, len(cycles) - 1, max_cycles).astype(int))]
+    returned = [_walk_warps(videos, cycle) for cycle in chosen]
+    return float(np.concatenate(returned).mean())
+
+
+def _spread_cycles(count: int) -> list[tuple[int, int, int]]:
+    """Return cycles of three of `count` videos in which every video has its turn."""
+    steps = range(1, count // 2)
+    return [(u, (u + step) % count, (u + 2 * step + 1) % count) for step in steps for u in range(count)]
+
+
+def _walk_warps(videos: Sequence[Floats], cycle: tuple[int, int, int]) -> NDArray[np.bool_]:
+    """Return for each frame of the first video of a cycle whether it returns to within one frame: (N,)."""
+    start = np.arange(len(videos[cycle[0]]))
+    frames = start
+    for u, v in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+        cost = pairwise_squared(videos[u], videos[v])
+        path, _ = warp_cost(cost, ends=price_ends(*cost.shape))
+        frames = match_frames(path)[frames]
+    is_near: NDArray[np.bool_] = np.abs(frames - start) <= 1
+    return is_near
 
 
 def backward_share(embeddings: Sequence[ArrayLike]) -> float:

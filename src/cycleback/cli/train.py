@@ -71,6 +71,13 @@ def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json
     lines = []
     if best is not None:
         lines.append(f"kept update {best.step}: {best.held_out_cycle_rate:.1%} of held-out frames cycle back")
+    facts["kept_untrained"] = state.kept_untrained
+    if state.cycle_rates is not None:
+        trained, before = (f"{rate:.1%}" for rate in state.cycle_rates)
+        verdict = "kept the untrained streams" if state.kept_untrained else "training helped"
+        lines.append(f"{verdict}: {trained} of the frames return by three warps, {before} before training")
+    elif state.kept_untrained:
+        lines.append("kept the untrained streams: fewer than three videos hold nothing more to learn")
     if state.is_interrupted:
         lines.append(f"Interrupted at update {state.step} of {total}; the run is saved in {output}")
         next_command = f"cycleback train {directory} -o {output} --resume"

@@ -27,6 +27,7 @@ class Part(NamedTuple):
 
 
 PARTS = {
+    "match": Part("match", "match"),
     "tcc": Part("tcc", "TCC"),
     "tcc-classification": Part("tcc", "TCC (classification)", tcc_kind="classification"),
     "tcc-mse": Part("tcc", "TCC (squared error)", tcc_kind="mse"),

@@ -5,6 +5,7 @@
     StochasticTCCLoss  Dwibedi et al. 2019, 3.4, randomly selected frames       stochastic.py
     TCNLoss            Sermanet et al. 2018; baseline of Dwibedi et al., 5.1    tcn.py
     OrderLoss          not in a paper: matches run forward in time              order.py
+    MatchLoss          not in a paper: learn the matches of the untrained input  match.py
     SaLLoss            Misra et al. 2016; baseline of Dwibedi et al., 5.1       sal.py
     SupervisedLoss     Dwibedi et al. 2019, 5, supervised learning              supervised.py
     CombinedLoss       Dwibedi et al. 2019, 5.1, combined losses                base.py
@@ -16,6 +17,7 @@ All are called alike, with embeddings (B, T, D) first and the rest by keyword:
 """
 
 from cycleback.losses.base import CombinedLoss, Loss, LossParts
+from cycleback.losses.match import MatchLoss
 from cycleback.losses.order import OrderLoss
 from cycleback.losses.sal import SaLLoss, Triplets, draw_triplets, triplet_errors
 from cycleback.losses.similarity import ordered_pairs, scaled_similarity, squared_distances
@@ -38,6 +40,7 @@ __all__ = [
     "Cycles",
     "Loss",
     "LossParts",
+    "MatchLoss",
     "OrderLoss",
     "SaLLoss",
     "StochasticTCCLoss",

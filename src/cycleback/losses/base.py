@@ -22,7 +22,8 @@ class LossParts:
 class Loss(nn.Module):
     """`loss(embeddings (B, T, D), *, ...) -> scalar`."""
 
-    # the keywords that `forward` takes, among "times", "positives", "phases" and "generator". A caller that
+    # the keywords that `forward` takes, among "times", "positives", "phases", "frames", "matches" and
+    # "generator". A caller that
     # has them all passes these and no others.
     needs: frozenset[str] = frozenset()
     capturable: bool = True  # whether it can be captured in a CUDA graph: it never waits for the device
@@ -55,6 +56,8 @@ class CombinedLoss(Loss):
         times: Tensor | None = None,
         positives: Tensor | None = None,
         phases: Tensor | None = None,
+        frames: Tensor | None = None,
+        matches: Tensor | None = None,
         generator: torch.Generator | None = None,
     ) -> LossParts:
         """Return the sum and each part; a part gets only the inputs that it needs.
@@ -64,9 +67,12 @@ class CombinedLoss(Loss):
             times: (B, T), as a fraction of the video.
             positives: (B, T, D), frames close in time to the frames of the embeddings.
             phases: (B, T) int64, the labels.
+            frames: (B, T), frame numbers.
+            matches: (B, B, T), the frame of the second video that goes with each frame of the first.
             generator: Source of randomness of the parts.
         """
-        inputs = {"times": times, "positives": positives, "phases": phases, "generator": generator}
+        inputs: dict[str, Any] = {"times": times, "positives": positives, "phases": phases}
+        inputs |= {"frames": frames, "matches": matches, "generator": generator}
         values: dict[str, Tensor] = {}
         for name, loss in self.losses.items():
             values[name] = loss(embeddings, **{key: inputs[key] for key in self.needs_of[name]})

@@ -13,6 +13,7 @@ from cycleback.data.sampling import sample_random, sample_segments, sample_strid
 from cycleback.losses import (
     CombinedLoss,
     Loss,
+    MatchLoss,
     OrderLoss,
     SaLLoss,
     StochasticTCCLoss,
@@ -23,6 +24,7 @@ from cycleback.losses import (
 from cycleback.models import Base, Encoder, FusedBase, build_base, build_embedder, freeze, rebuild_base
 from cycleback.recipe.sections import DataSettings, EncoderSettings, LossSettings, Recipe
 from cycleback.training import BatchMaker, OptimizerSettings
+from cycleback.training.matches import Matches
 
 # (settings, embedding size, number of phases) -> loss
 LOSSES: Mapping[str, Callable[[LossSettings, int, int], Loss]] = {
@@ -33,6 +35,7 @@ LOSSES: Mapping[str, Callable[[LossSettings, int, int], Loss]] = {
     "tcn": lambda settings, size, phases: TCNLoss(
         temperature=settings.tcn.temperature, l2_weight=settings.tcn.l2_weight
     ),
+    "match": lambda settings, size, phases: MatchLoss(**vars(settings.match)),
     "order": lambda settings, size, phases: OrderLoss(
         temperature=settings.tcc.temperature,
         scaling=settings.tcc.scaling,
@@ -132,10 +135,12 @@ def build_batches(
     encoder: Encoder,
     phases: Sequence[Tensor] | None = None,
     sides: Sequence[Tensor] | None = None,
+    mirrored: Sequence[Tensor] | None = None,
 ) -> BatchMaker:
     """Build the batches, each of one action.
 
-    `phases` (N,) per video are for the supervised loss, `sides` (N, V') for a trained base of streams.
+    `phases` (N,) per video are for the supervised loss, `sides` (N, V') for a trained base of streams;
+    `mirrored` are the same videos from the other side.
     """
     sample = SAMPLERS[recipe.data.sampler](recipe.data)
     _warn_about_short_videos([len(video) for video in videos], recipe.data.frames_per_video)
@@ -151,6 +156,8 @@ def build_batches(
         seed=recipe.run.seed,
         phases=phases,
         sides=sides,
+        mirrored=mirrored,
+        matches=Matches(sides or videos) if recipe.loss.is_used("match") else None,
         context_scale=recipe.data.context_scale,
     )
 

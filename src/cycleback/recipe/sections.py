@@ -17,7 +17,7 @@ from cycleback.models import BASES, EMBEDDERS, STREAMS
 from cycleback.models.streams import Stream
 from cycleback.training.settings import OptimizerSettings, RunSettings
 
-LossName = Literal["tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
+LossName = Literal["match", "tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class DataSettings:
     fit: Literal["stretch", "crop"] = "stretch"
     held_out: float = 0.2  # share of the videos kept out of training
     sampler: Literal["random_sorted", "segments", "strided"] = "random_sorted"
-    frames_per_video: int = 20
+    frames_per_video: int = 32
     stride: int = 16  # frames between two sampled frames, of sampler "strided"
     context_scale: tuple[float, float] = (1.0, 1.0)  # factor on the context stride, drawn once per clip
 
@@ -110,9 +110,10 @@ class ConvSettings(EmbedderSettings):
 class MLPSettings(EmbedderSettings):
     """Fully connected layers on the frame and its context."""
 
-    fc_channels: tuple[int, ...] = (128,)
-    context_frames: int = 2
-    context_stride: int = 5
+    embedding_size: int = 64
+    fc_channels: tuple[int, ...] = (256,)
+    context_frames: int = 3
+    context_stride: int = 4
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,15 @@ class EncoderSettings:
 
 
 @dataclass(frozen=True)
+class MatchSettings:
+    """Matches found by warping the untrained streams, or vectors."""
+
+    sigma: float = 1.0  # frames by which a match may be off
+    temperature: float = 1.0
+    l2_weight: float = 1e-3
+
+
+@dataclass(frozen=True)
 class TCCSettings:
     """Temporal cycle-consistency, paper section 3."""
 
@@ -229,7 +239,8 @@ class SupervisedSettings:
 class LossSettings:
     """A weighted sum of losses, and the settings of each."""
 
-    weights: Mapping[str, float] = field(default_factory=lambda: {"tcc": 1.0, "tcn": 1.0})
+    weights: Mapping[str, float] = field(default_factory=lambda: {"match": 1.0, "tcc": 0.2})
+    match: MatchSettings = field(default_factory=MatchSettings)
     tcc: TCCSettings = field(default_factory=TCCSettings)
     stochastic: StochasticSettings = field(default_factory=StochasticSettings)
     tcn: TCNSettings = field(default_factory=TCNSettings)
@@ -338,7 +349,7 @@ RULES = (
     Rule("loss.tcc.label_smoothing", "loss.tcc.kind", ("classification",)),
     Rule("loss.tcc.index", "loss.tcc.kind", ("regression", "mse", "huber")),
     Rule("loss.stochastic", "loss.weights", ("stochastic_tcc",)),
-    *(Rule(f"loss.{name}", "loss.weights", (name,)) for name in ("tcn", "sal", "supervised")),
+    *(Rule(f"loss.{name}", "loss.weights", (name,)) for name in ("match", "tcn", "sal", "supervised")),
     Rule("optimizer.momentum", "optimizer.name", ("sgd",)),
     Rule("optimizer.step_updates optimizer.step_factor", "optimizer.schedule", ("step",)),
 )

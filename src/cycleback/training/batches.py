@@ -7,7 +7,7 @@ Shapes: B videos, b of them embedded by this process, T sampled frames per video
 (H, W, 3) for frames, (V,) for vectors, (F, h, w) for features.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -29,6 +29,8 @@ class Batch:
     has_positives: bool  # whether `inputs` holds T positives after the T anchors
     phases: Tensor | None = None  # (B, T) int64, -1 for a frame without label; None if labels are not used
     rows: tuple[int, ...] | None = None  # which of the B videos `inputs` holds; None: all
+    frames: Tensor | None = None  # (B, T) int64, the anchors; None if matches are not used
+    matches: Tensor | None = None  # (B, B, T), the frame of the second video for each anchor of the first
     side: Tensor | None = None  # (b, T or 2T, C, V'), the streams besides the appearance in `inputs`, if any
 
 
@@ -48,6 +50,8 @@ class BatchMaker:
     world_size: int = 1
     phases: Sequence[Tensor] | None = None  # (N,) int64 per video, -1 for a frame without label
     sides: Sequence[Tensor] | None = None  # (N, V') per video: streams besides its frames
+    mirrored: Sequence[Tensor] | None = None  # the mirrored videos: each clip is drawn from either
+    matches: Callable[[int, int], Tensor] | None = None  # (u, v) -> frame of v for each of u (N,)
     context_scale: tuple[float, float] = (1.0, 1.0)  # of the factor on `context_stride`, drawn per clip
     _orders: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)
 
@@ -64,11 +68,11 @@ class BatchMaker:
         strides = self._strides(number, len(videos))
         rows = assign_rows(len(videos), rank=self.rank, world_size=self.world_size)
 
-        def clips(videos_of: Sequence[Tensor]) -> Tensor:
+        def clips(videos_of: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
             return torch.stack([self._clip(videos_of[videos[r]], drawn[r][1], strides[r]) for r in rows])
 
         return Batch(
-            inputs=clips(self.videos),
+            inputs=clips(self._choose_sides(number, videos)),
             times=torch.stack(
                 [anchors.float() / len(self.videos[v]) for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
@@ -80,8 +84,29 @@ class BatchMaker:
                 [self.phases[v][anchors] for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
             rows=rows,
+            **self._match(videos, [anchors for anchors, _ in drawn]),
             side=None if self.sides is None else clips(self.sides),
         )
+
+    def _choose_sides(self, number: int, videos: Sequence[int]) -> Mapping[int, Tensor] | Sequence[Tensor]:
+        """Return the videos of a batch by position, each as it is or mirrored."""
+        if self.mirrored is None:
+            return self.videos
+        draws = torch.rand(len(videos), generator=self._generator(number, len(videos) + 1)).tolist()
+        return {
+            v: (self.videos if draw < 0.5 else self.mirrored)[v]
+            for v, draw in zip(videos, draws, strict=True)
+        }
+
+    def _match(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> dict[str, Tensor]:
+        """Return the frames (B, T) and matches (B, B, T) of the anchors, if they are used."""
+        if self.matches is None:
+            return {}
+        rows = [
+            torch.stack([self.matches(u, v)[frames] for v in videos])
+            for u, frames in zip(videos, anchors, strict=True)
+        ]
+        return {"frames": torch.stack(list(anchors)), "matches": torch.stack(rows)}
 
     def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Draw the indices (T,) of the anchors, and of all frames: (T,), or (2T,) with positives."""

@@ -13,9 +13,9 @@ class OptimizerSettings:
 
     name: Literal["adam", "adamw", "sgd"] = "adam"
     num_updates: int = 1000
-    batch_size: int = 4  # videos per batch, over all processes together
+    batch_size: int = 6  # videos per batch, over all processes together
     accumulate: int = 1  # batches per update; their losses are averaged
-    learning_rate: float = 3e-3
+    learning_rate: float = 1e-3
     base_factor: float = 1.0  # on the learning rate of the base; below 1, pretrained features change slowly
     weight_decay: float = 1e-5
     momentum: float = 0.9  # of sgd

@@ -32,6 +32,9 @@ class TrainState:
     selected: Selected | None = None  # weights kept for their held-out rate; None: the last ones are kept
     stopped_early: bool = False  # whether the held-out rate had stopped improving
     is_interrupted: bool = False  # whether Ctrl-C or SIGTERM stopped it; the state is saved
+    kept_untrained: bool = False  # whether training did not help, so that the untrained encoder was kept
+    # shares of frames that cycle back by warping, trained and untrained; None if too few videos tell
+    cycle_rates: tuple[float, float] | None = None
 
 
 def save_state(folder: Path, state: TrainState, parts: Parts) -> None:

@@ -43,15 +43,21 @@ class DeviceBatch:
     inputs: Tensor
     times: Tensor
     phases: Tensor | None
+    frames: Tensor | None
+    matches: Tensor | None
     side: Tensor | None
     augmentation: Augmentation
     has_positives: bool
     num_videos: int
 
     @property
+    def _optional(self) -> dict[str, Tensor | None]:
+        return {name: getattr(self, name) for name in ("phases", "frames", "matches", "side")}
+
+    @property
     def tensors(self) -> list[Tensor]:
         """Everything that differs between batches."""
-        optional = [tensor for tensor in (self.phases, self.side) if tensor is not None]
+        optional = [tensor for tensor in self._optional.values() if tensor is not None]
         return [self.inputs, self.times, *optional, *self.augmentation.tensors.values()]
 
     def copy(self) -> "DeviceBatch":
@@ -60,8 +66,7 @@ class DeviceBatch:
             self,
             inputs=self.inputs.clone(),
             times=self.times.clone(),
-            phases=None if self.phases is None else self.phases.clone(),
-            side=None if self.side is None else self.side.clone(),
+            **{name: None if tensor is None else tensor.clone() for name, tensor in self._optional.items()},
             augmentation=self.augmentation.map(Tensor.clone),
         )
 
@@ -120,6 +125,8 @@ class ForwardBackward:
             inputs=move(batch.inputs),
             times=move(batch.times),
             phases=None if batch.phases is None else move(batch.phases),
+            frames=None if batch.frames is None else move(batch.frames),
+            matches=None if batch.matches is None else move(batch.matches),
             side=None if batch.side is None else move(batch.side),
             augmentation=draw_for_batch(batch, settings=settings, seed=seed).map(move),
             has_positives=batch.has_positives,
@@ -137,7 +144,13 @@ class ForwardBackward:
         embeddings, positives = self._embed(batch)
         before_loss()  # dropout inside a loss is the same for all processes
         parts = self.loss.parts(
-            embeddings, times=batch.times, positives=positives, phases=batch.phases, generator=generator
+            embeddings,
+            times=batch.times,
+            positives=positives,
+            phases=batch.phases,
+            frames=batch.frames,
+            matches=batch.matches,
+            generator=generator,
         )
         (parts.total / self.accumulate).backward()  # type: ignore[no-untyped-call]
         values = {name: value.detach() for name, value in parts.parts.items()}

@@ -29,11 +29,12 @@ def load_videos(
     device: torch.device,
     on_frames: Counter = ignore,
     on_features: Counter = ignore,
+    streams: FusedFeatures | None = None,
 ) -> list[Tensor]:
     """Load each video whole onto `device`.
 
     A video is frames (N, H, W, 3) uint8; with a frozen base, feature maps (N, F, h, w) float16, or float32 of
-    streams, computed once; for sequences, vectors (N, V) float32.
+    streams, computed once; for sequences, vectors (N, V) float32. `streams` are those of `fit_base`.
     """
     if encoder.input_kind == "vectors":
         return [encoder.base.prepare(load_vectors(record)).to(device) for record in records]
@@ -41,20 +42,36 @@ def load_videos(
     frames.fill(records, progress=on_frames)
     if encoder.train_base != "frozen":
         return frames.load_tensors(records, device=device)
-    features = open_features(frames, encoder.base, device=device)
+    features = streams or open_features(frames, encoder.base, device=device)
     features.fill(records, progress=on_features)
+    if isinstance(features, FusedFeatures) and streams is None:
+        features.orient(records)
     return [torch.from_numpy(np.array(features.load(record))).to(device) for record in records]
 
 
 def load_sides(
-    encoder: Encoder, records: Sequence[VideoRecord], *, frames: FrameCache, device: torch.device
+    encoder: Encoder,
+    records: Sequence[VideoRecord],
+    *,
+    frames: FrameCache,
+    device: torch.device,
+    streams: FusedFeatures | None = None,
 ) -> list[Tensor] | None:
     """Load for each video the streams (N, V') that a trained base does not see; None if there are none."""
     base = encoder.base
     if not isinstance(base, FusedBase) or base.is_frozen:
         return None
-    features = FusedFeatures(frames, base, device=device)
+    features = streams or FusedFeatures(frames, base, device=device)
     return [torch.from_numpy(features.load_side(record)).to(device) for record in records]
+
+
+def load_mirrored(
+    encoder: Encoder, records: Sequence[VideoRecord], *, streams: FusedFeatures | None
+) -> list[Tensor] | None:
+    """Load each video mirrored, as `load_videos` does, if streams alone are the input."""
+    if streams is None or encoder.train_base != "frozen":
+        return None
+    return [torch.from_numpy(streams.load(record, is_turned=True)).to(encoder.device) for record in records]
 
 
 def fit_base(
@@ -64,15 +81,23 @@ def fit_base(
     frames: FrameCache,
     on_frames: Counter = ignore,
     on_features: Counter = ignore,
-) -> None:
-    """Set what a base takes from the training videos: statistics of vectors, or weights of streams."""
+) -> FusedFeatures | None:
+    """Set what a base takes from the training videos: statistics of vectors, or weights of streams.
+
+    Returns the streams of the videos, all turned to the same side, if the base has streams.
+    """
     base, device = encoder.base, encoder.device
     if isinstance(base, VectorBase):
         base.fit(load_vectors(record).to(device) for record in records)
     elif isinstance(base, FusedBase):
         _require_videos(records)
         frames.fill(records, progress=on_frames)
-        base.set_weights(FusedFeatures(frames, base, device=device).weigh(records, progress=on_features))
+        streams = FusedFeatures(frames, base, device=device)
+        base.set_weights(streams.weigh(records, progress=on_features))
+        if base.is_frozen:
+            streams.orient(records)
+        return streams
+    return None
 
 
 def _require_videos(records: Sequence[VideoRecord]) -> None:
