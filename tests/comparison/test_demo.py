@@ -10,7 +10,7 @@ from cycleback.comparison import DemoReport, run_demo
 from cycleback.errors import OutputExistsError, UserError
 from cycleback.progress import Progress
 from cycleback.recipe import Recipe
-from cycleback.recipe.sections import DataSettings, EncoderSettings
+from cycleback.recipe.sections import DataSettings, EncoderSettings, LossSettings
 from cycleback.training.settings import OptimizerSettings
 from cycleback.video import probe
 
@@ -18,6 +18,7 @@ KEYS = {"tau", "event_error_frames", "event_error_ms", "pce1", "pce3", "cycle_ra
 QUICK = Recipe(
     data=DataSettings(frame_size=64),
     encoder=EncoderSettings(streams=("appearance",)),  # as in the recipe `demo`
+    loss=LossSettings(weights={"tcc": 1.0, "tcn": 1.0}),
     optimizer=OptimizerSettings(num_updates=3, batch_size=2),
 )
 

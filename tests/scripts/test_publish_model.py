@@ -21,7 +21,6 @@ QUICK = [
     "optimizer.num_updates=2",
     "optimizer.batch_size=2",
     "encoder.efficientnet_lite0.block=4",
-    'encoder.streams=["appearance"]',
 ]
 
 
