@@ -14,8 +14,9 @@ videos of a folder by nearest neighbours and by dynamic time warping, over all p
     resnet50    the same, with ResNet-50 trained as well; for a GPU             yes
 
 A cell has the median over folders of the median error of a folder, and the mean over folders of the share of
-events that land within 1 and 3 frames. A row without a cell saw nothing: no person, so no pose. The poses of
-Penn Action have neither pixels nor key events: there, `tau` and `cycle_rate` are means over 13 actions.
+events that land within 1 and 3 frames. A folder in which a row sees nothing, such as the pose of nobody, is
+left out; `seen` counts the others. The poses of Penn Action have neither pixels nor key events: there, a
+folder holds videos of one action, and `tau` and `cycle_rate` are means over folders of all 13 actions.
 
 The result is written after every cell, and cells that are there are not measured again.
 
@@ -252,24 +253,23 @@ def score_order(videos: EmbeddingSet) -> Scores:
     return {"tau": round(report.tau, 4), "cycle_rate": round(report.cycle_rate, 4)}
 
 
-def summarize(by_folder: Sequence[Scores]) -> dict[str, float]:
-    """Return the median of errors and the mean of shares over folders."""
-    return {
-        key: round(
-            float((np.median if "error" in key else np.mean)([scores[key] for scores in by_folder])), 4
-        )
-        for key in (by_folder[0] if by_folder else ())
-    }
+def make_cell(
+    by_folder: Sequence[Scores | None], videos: int, began: float, device: str | None
+) -> dict[str, Any]:
+    """Return the summary of a cell, the scores of each folder, and where they come from.
 
-
-def make_cell(by_folder: Sequence[Scores], videos: int, began: float, device: str | None) -> dict[str, Any]:
-    """Return the summary of a cell, the scores of each folder, and where they come from."""
+    `seen` counts the folders with scores. Errors have their median over folders, shares their mean.
+    """
+    seen = [scores for scores in by_folder if scores is not None]
+    keys = list(seen[0]) if seen else []
+    summaries = {key: np.median if "error" in key else np.mean for key in keys}
     return {
         "videos": videos,
         "folders": len(by_folder),
-        **summarize(by_folder),
+        "seen": len(seen),
+        **{key: round(float(summaries[key]([scores[key] for scores in seen])), 4) for key in keys},
         "seconds": round(time.monotonic() - began, 1),
-        "by_folder": {key: [scores[key] for scores in by_folder] for key in (by_folder or [{}])[0]},
+        "by_folder": {key: [scores and scores[key] for scores in by_folder] for key in keys},
         **provenance(device or ""),
     }
 
@@ -286,8 +286,7 @@ def measure_set(name: str, missing: Sequence[tuple[str, str]], options: argparse
             for numbers in folders:
                 folder = dataset.subset([dataset.names[i] for i in numbers])
                 found.append(score_events(embed_folder(row, folder, options), options.pairs))
-            scored = [scores for scores in found if scores is not None]
-            cell = make_cell(scored, len(folders[0]), began, options.device)
+            cell = make_cell(found, len(folders[0]), began, options.device)
             settings = {"settings": [*TRAINED[row], *options.overrides]} if row in TRAINED else {}
             yield size, row, cell | settings
 
@@ -309,7 +308,7 @@ def measure_penn(missing: Sequence[tuple[str, str]], options: argparse.Namespace
 
 def print_cell(key: str, cell: Mapping[str, Any]) -> None:
     """Print one line of the table."""
-    shown = {k: v for k, v in cell.items() if k in ("videos", "folders") or k in cell["by_folder"]}
+    shown = {k: v for k, v in cell.items() if k in ("videos", "folders", "seen") or k in cell["by_folder"]}
     print(f"{key:<32}", *(f"{k} {v:g}" for k, v in shown.items()), f"({cell['seconds']} s)", flush=True)
 
 

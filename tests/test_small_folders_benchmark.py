@@ -59,3 +59,19 @@ def test_joints_of_penn_action_take_the_places_of_the_pose_stream(benchmark: Mod
 @pytest.mark.parametrize("row", ["trained", "resnet50"])
 def test_trained_rows_hold_no_video_out(benchmark: ModuleType, row: str) -> None:
     assert benchmark.row_recipe(row, []).data.held_out == 0
+
+
+def test_folders_in_which_nothing_is_seen_keep_their_place_and_do_not_count(benchmark: ModuleType) -> None:
+    scores = [{"event_error_frames": 4.0, "pce3": 0.5}, None, {"event_error_frames": 1.0, "pce3": 1.0}]
+    cell = benchmark.make_cell(scores, 2, 0.0, None)
+    assert (cell["folders"], cell["seen"]) == (3, 2)
+    assert (cell["event_error_frames"], cell["pce3"]) == (2.5, 0.75)
+    assert cell["by_folder"]["pce3"] == [0.5, None, 1.0]
+
+
+def test_the_tables_of_the_page_are_those_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS.parent / "scripts"))
+    page = importlib.import_module("small_folders_page")
+    text = page.PAGE.read_text("utf-8")
+    assert page.fill_places(text, page.tables()) == text
+    assert all(table in text for table in page.tables().values())
