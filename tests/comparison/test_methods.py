@@ -32,7 +32,7 @@ def legal_methods() -> list[str]:
 
 def test_every_legal_combination_of_losses_is_parsed_and_titled() -> None:
     names = legal_methods()
-    assert len(names) == 4 * 2**5 - 1
+    assert len(names) == 4 * 2**6 - 1
     titles = [parse_method(name).title for name in names]
     assert len(set(titles)) == len(names)
     assert all(parse_method(name).is_trained for name in names)
@@ -71,7 +71,7 @@ def test_variants_of_the_cycle_loss_set_its_kind(name: str, kind: str) -> None:
 def test_an_unknown_method_is_refused_with_a_guess() -> None:
     with pytest.raises(ConfigError, match=r"no method 'superviced'\. Did you mean 'supervised'\?"):
         parse_methods(["tcc+superviced"])
-    with pytest.raises(ConfigError, match=r"no method 'xyz'\. Known: tcc, tcc-classification, tcc-mse"):
+    with pytest.raises(ConfigError, match=r"no method 'xyz'\. Known: match, tcc, tcc-classification, tcc-mse"):
         parse_methods(["xyz"])
 
 

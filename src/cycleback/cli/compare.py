@@ -44,7 +44,7 @@ def compare(
 ) -> None:
     """Train several methods on your videos, score them on held-out ones, and show them on one page.
 
-    Methods: tcc, tcn, order, sal and supervised, also joined by +; tcc-classification, tcc-mse and
+    Methods: match, tcc, tcn, order, sal and supervised, also joined by +; tcc-classification, tcc-mse and
     tcc-stochastic. The baselines time-only, untrained, frozen and streams are always added. You can
     interrupt it at any time; rerun the same command to resume.
 
