@@ -71,7 +71,8 @@ def test_variants_of_the_cycle_loss_set_its_kind(name: str, kind: str) -> None:
 def test_an_unknown_method_is_refused_with_a_guess() -> None:
     with pytest.raises(ConfigError, match=r"no method 'superviced'\. Did you mean 'supervised'\?"):
         parse_methods(["tcc+superviced"])
-    with pytest.raises(ConfigError, match=r"no method 'xyz'\. Known: match, tcc, tcc-classification, tcc-mse"):
+    known = "match, tcc, tcc-classification, tcc-mse"
+    with pytest.raises(ConfigError, match=rf"no method 'xyz'\. Known: {known}"):
         parse_methods(["xyz"])
 
 
