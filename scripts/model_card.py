@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cycleback.comparison.methods import FROZEN, TIME_ONLY
+from cycleback.comparison.methods import FROZEN, PARTS, TIME_ONLY
 from cycleback.evaluation import Report
 from cycleback.evaluation.scores import DAGGER, LEGEND, column_cells, columns
 from cycleback.models.checkpoint import FILE_NAME
@@ -108,7 +108,7 @@ def slow_words(name: str, slow: Mapping[str, Report], val: Mapping[str, Report])
     )
     words = f"by nearest neighbour key events land {near}, by DTW {warped}"
     ours, base = (slow[row].event_error_frames_dtw or 0.0 for row in (name, FROZEN))
-    advice = ": there `--run pretrained` is the better choice" if base < ours else ""
+    advice = ": there appearance alone is the better choice" if base < ours else ""
     return f"{words}; with the frozen base, by DTW, {base:.0f}{advice}."
 
 
@@ -117,6 +117,7 @@ def _network(recipe: Recipe) -> dict[str, Any]:
     options = settings.options(settings.embedder)
     seen, stride = options.get("context_frames", 1), options.get("context_stride", 1)
     return {
+        "streams": ", ".join(settings.streams),
         "block": settings.efficientnet_lite0.block,
         "base": TRAINED_BASE[settings.train_base]
         + (f", from {settings.train_from} on" if settings.train_from else ""),
@@ -131,7 +132,8 @@ def _network(recipe: Recipe) -> dict[str, Any]:
 
 def _losses(recipe: Recipe) -> list[str]:
     weights = {name: weight for name, weight in recipe.loss.weights.items() if weight > 0}
-    return [name.upper() if weight == 1 else f"{weight:g} {name.upper()}" for name, weight in weights.items()]
+    titles = {part.loss: part.title for part in PARTS.values() if not part.tcc_kind}
+    return [titles[name] if weight == 1 else f"{weight:g} {titles[name]}" for name, weight in weights.items()]
 
 
 def _effort(results: Mapping[str, Any]) -> str:

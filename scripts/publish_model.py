@@ -62,7 +62,15 @@ def write_weights(run: Path, folder: Path) -> None:
 
 @torch.no_grad()
 def rounding(exact: Encoder, rounded: Encoder) -> float:
-    """Return how far rounding moves the embeddings of 24 smooth pictures, relative to their spread."""
+    """Return how far rounding moves the embeddings of 24 smooth pictures, relative to their spread.
+
+    Streams see whole videos, so random vectors take the place of pictures.
+    """
+    if exact.needs_whole_videos:
+        features = torch.randn(24, exact.base.channels, 1, 1, generator=torch.Generator().manual_seed(0))
+        features /= exact.base.channels**0.5
+        first, second = (torch.cat(list(each.embed_stream([features]))) for each in (exact, rounded))
+        return float((first - second).square().mean().sqrt() / _spread(first))
     coarse = torch.rand(24, 3, 9, 9, generator=torch.Generator().manual_seed(0))
     pictures = interpolate(coarse, size=exact.frame_size, mode="bicubic").clamp(0, 1)  # (24, 3, H, W)
     first, second = (

@@ -2,48 +2,35 @@
 
 from pathlib import Path
 
+import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from cycleback.models import Encoder, build_embedder, fingerprint, load_weights, rebuild_base
+from cycleback import load_encoder
+from cycleback.models import fingerprint
 
 FOLDER = Path(__file__).resolve().parents[2] / "models" / "golf-lite"
-FINGERPRINT = "803ae0837951678d"
+FINGERPRINT = "d3e42cc63a5a1aa8"
 EMBEDDINGS = {  # frame -> the first four numbers
-    0: [0.3212099, -0.4494804, -0.5104666, 0.7342569],
-    23: [0.3169105, -0.4609766, -0.4676989, 0.7568229],
+    0: [0.14267, -0.00065, -0.13939, -0.25433],
+    23: [0.05662, 0.00424, -0.10462, 0.11634],
 }
+TIMES = np.arange(24) / 30
 
 
-def synthetic_clip() -> Tensor:
-    """Moving waves (24, 3, 160, 160) in [0, 1]."""
-    ramp = torch.linspace(0, 1, 112)
-    row, column = ramp[:, None], ramp[None]
-    frames = [
-        torch.stack([0.5 + 0.5 * torch.sin(6 * row * channel + column * 5 + t / 4) for channel in (1, 2, 3)])
-        for t in range(24)
-    ]
-    return F.interpolate(torch.stack(frames), (160, 160))
+def wave(*shape: int) -> np.ndarray:
+    """Waves (24, *shape) in [0, 1] that move in time."""
+    phases = np.arange(np.prod(shape)).reshape(shape)
+    clock = TIMES.reshape(-1, *[1] * len(shape))
+    return (0.5 + 0.5 * np.sin(9 * clock + 0.7 * phases)).astype(np.float32)
 
 
 def test_golf_lite_embeds_as_it_did_when_published() -> None:
-    base = rebuild_base("efficientnet_lite0", FOLDER, block=10)
-    embedder = build_embedder(
-        "conv",
-        base.channels,
-        reduce_channels=32,
-        conv_channels=[64, 64],
-        fc_channels=[128],
-        embedding_size=32,
-        context_frames=2,
-        context_stride=8,
-        dropout=0.1,
-    )
-    encoder = Encoder(base, embedder, frame_size=(160, 160)).eval()
-    load_weights(FOLDER, encoder)
+    encoder = load_encoder(FOLDER)
     assert fingerprint(encoder) == FINGERPRINT
+    poses = np.concatenate([wave(17, 2), np.full((24, 17, 1), 0.9, dtype=np.float32)], axis=2)
+    raw = {"appearance": wave(encoder.base.sizes["appearance"], 2, 2), "motion": wave(4, 8, 8), "pose": poses}
+    features = torch.from_numpy(encoder.base.fuse(raw, TIMES))[:, :, None, None]
     with torch.no_grad():
-        embeddings = torch.cat(list(encoder.embed_stream([encoder.features(synthetic_clip())])))
+        embeddings = torch.cat(list(encoder.embed_stream([features])))
     for frame, expected in EMBEDDINGS.items():
-        torch.testing.assert_close(embeddings[frame, :4], torch.tensor(expected), atol=1e-4, rtol=0)
+        torch.testing.assert_close(embeddings[frame, :4], torch.tensor(expected), atol=1e-3, rtol=0)

@@ -61,7 +61,9 @@ class MatchLoss(Loss):
             values = full_precision(embeddings)
             flat = values.flatten(0, 1)
             distances = squared_distances(flat, flat)  # (B T, B T)
-            logits = -distances.unflatten(0, (videos, count)).unflatten(2, (videos, count))  # (B, T, B, T)
+            logits = -torch.unflatten(
+                torch.unflatten(distances, 0, (videos, count)), 2, (videos, count)
+            )  # (B, T, B, T)
             log_picked = (logits.transpose(1, 2) / self.temperature).log_softmax(-1)  # (B, B, T, T)
             off = matches[..., None].to(values) - frames[None, :, None].to(values)  # (B, B, T, T)
             target = (off.square() / (-2 * self.sigma**2)).softmax(-1)

@@ -24,7 +24,15 @@ from cycleback.recipe import (
     recipe_toml,
 )
 from cycleback.recipe.sections import EncoderSettings
-from cycleback.runs.folder import choose_device, create_run, find_run, open_run, remove_run, run_records
+from cycleback.runs.folder import (
+    choose_device,
+    create_run,
+    find_run,
+    open_run,
+    remove_run,
+    run_records,
+    saved_recipe,
+)
 from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
 from cycleback.training.held_out import MAX_VIDEOS, choose_held_out, embed_video, held_out_cycle_rate
 from cycleback.training.videos import (
@@ -64,6 +72,10 @@ def train(
         with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
             _check_loss(recipe or Recipe())
+            if resume and saved_recipe(output).encoder.embedder == "pooled":
+                raise ConfigError(
+                    f"{output} keeps the untrained encoder: there is nothing to resume. Train anew."
+                )
             is_new = processes.is_first and not resume
             recipe = create_run(output, recipe or Recipe(), dataset) if is_new else open_run(output, dataset)
             try:

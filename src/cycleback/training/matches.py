@@ -22,7 +22,7 @@ class Matches:
     """Finds for each frame of a video the frame of another that goes with it; each pair is warped once."""
 
     def __init__(self, videos: Sequence[Tensor]) -> None:
-        self._videos: list[NDArray[np.float32]] = [video.flatten(1).float().cpu().numpy() for video in videos]
+        self._videos = [video.flatten(1).double().cpu().numpy() for video in videos]
         self._found: dict[tuple[int, int], Tensor] = {}
 
     def __call__(self, u: int, v: int) -> Tensor:
@@ -32,7 +32,7 @@ class Matches:
         return self._found[u, v]
 
     @staticmethod
-    def _warp(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.int64]:
+    def _warp(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.int64]:
         if len(a) * len(b) > MAX_CELLS:
             return align(a, b, method="dtw").indices
         path, _ = warp_cost(pairwise_squared(a, b), ends=price_ends(len(a), len(b)))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,12 +63,15 @@ class DeviceBatch:
 
     def copy(self) -> "DeviceBatch":
         """Copy all tensors."""
+        optional: dict[str, Any] = {
+            name: None if tensor is None else tensor.clone() for name, tensor in self._optional.items()
+        }
         return replace(
             self,
             inputs=self.inputs.clone(),
             times=self.times.clone(),
-            **{name: None if tensor is None else tensor.clone() for name, tensor in self._optional.items()},
             augmentation=self.augmentation.map(Tensor.clone),
+            **optional,
         )
 
 
