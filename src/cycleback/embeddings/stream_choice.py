@@ -61,11 +61,8 @@ def _choose_pairs(count: int) -> list[tuple[int, int]]:
     """Return at most MAX_PAIRS pairs that spread over `count` videos."""
     pairs = [(u, (u + step) % count) for step in range(1, count // 2 + 1) for u in range(count)]
     unique = list({tuple(sorted(pair)): pair for pair in pairs}.values())
-    return (
-        [unique[i] for i in np.unique(np.linspace(0, len(unique) - 1, MAX_PAIRS).astype(int))]
-        if unique
-        else []
-    )
+    spread = np.unique(np.linspace(0, len(unique) - 1, MAX_PAIRS).astype(int)) if unique else ()
+    return [unique[i] for i in spread]
 
 
 def _sample(vectors: Floats) -> Sampled:
@@ -89,7 +86,7 @@ def _path_distance(distances: NDArray[np.float64]) -> float:
 def find_mirrored(
     videos: Sequence[tuple[Floats, Floats]], *, references: Iterable[Floats] | None = None
 ) -> list[bool]:
-    """Return which videos show the action mirrored: a left-handed player, or the other side of the camera.
+    """Return which videos show the action mirrored, such as a left-handed player among right-handed ones.
 
     Each video is compared with some others as it is and mirrored. Without `references`, the videos agree
     among themselves, and the larger part counts as not mirrored.
