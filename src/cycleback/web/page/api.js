@@ -1,0 +1,43 @@
+// Talk to the server. Every call returns parsed JSON or raises an Error with the server's one line.
+
+const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? sessionStorage.getItem("token");
+if (token) sessionStorage.setItem("token", token);
+
+export class ApiError extends Error {
+  constructor(message, status, body) {
+    super(message);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+function headers(extra = {}) {
+  return token ? {Authorization: `Bearer ${token}`, ...extra} : extra;
+}
+
+async function check(response) {
+  if (response.ok) return response;
+  let body = null;
+  try { body = await response.json(); } catch { /* not JSON: the status must do */ }
+  const text = typeof body?.error === "string" ? body.error : `the server answered ${response.status}`;
+  throw new ApiError(text, response.status, body);
+}
+
+export async function get(path, {signal} = {}) {
+  return (await check(await fetch(`/api/${path}`, {headers: headers(), signal}))).json();
+}
+
+export async function getBytes(path, {signal} = {}) {
+  return (await check(await fetch(`/api/${path}`, {headers: headers(), signal}))).arrayBuffer();
+}
+
+export async function send(method, path, value, {signal} = {}) {
+  const body = value === undefined ? undefined : JSON.stringify(value);
+  const options = {method, body, signal, headers: headers({"Content-Type": "application/json"})};
+  return (await check(await fetch(`/api/${path}`, options))).json();
+}
+
+/** The address of something an <img>, an <a> or a decoder fetches by itself. */
+export function address(path) {
+  return token ? `/api/${path}${path.includes("?") ? "&" : "?"}token=${token}` : `/api/${path}`;
+}
