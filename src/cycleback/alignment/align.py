@@ -34,6 +34,7 @@ from cycleback.alignment.distances import (
 from cycleback.alignment.dtw import Warp, match_frames, warp_cost
 from cycleback.alignment.ends import drop_standstills, find_common_part
 from cycleback.alignment.warp import warp_long, warp_to_many
+from cycleback.display import draw_line
 
 AlignmentMethod = Literal["auto", "nearest", "dtw", "subsequence", "open_end", "overlap"]
 MAX_CELLS = 25_000_000  # of one matrix: two videos of 5,000 frames, 200 MB of distances
@@ -62,6 +63,16 @@ class Alignment:
     def abstain(self) -> NDArray[np.bool_]:
         """(T,), True where a frame has no match, or one that is more likely wrong than right."""
         return ~self.matched | (self.confidence < MIN_CONFIDENCE)
+
+    def _repr_html_(self) -> str:
+        """Draw the match of each frame for a notebook."""
+        kept = np.flatnonzero(self.matched)
+        if not len(kept):
+            return f"<p>none of {len(self.indices)} frames matched ({self.method})</p>"
+        caption = f"{len(kept)} of {len(self.indices)} frames matched ({self.method}), median confidence "
+        caption += f"{np.median(self.confidence[kept]):.2f}. To the right: frames of a. Down: frames of b."
+        size = {"width": float(len(self.indices)), "height": float(self.indices.max() + 1)}
+        return draw_line(kept.tolist(), self.positions[kept].tolist(), **size, caption=caption)
 
 
 def align(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import dtw_path, match_frames, squared_distances
+from cycleback.display import show_rows
 from cycleback.embeddings import EmbeddingSet, check_one_action, check_same_encoder
 from cycleback.errors import EmbeddingError, UserError
 
@@ -163,6 +164,12 @@ class AnomalyReport:
                 row = {"video": name, "frame": frame, "seconds": round(float(times[frame]), 6)}
                 rows.append(row | {"score": round(float(score), 4), "flagged": int(flagged[frame])})
         return rows
+
+    def _repr_html_(self) -> str:
+        """Show the verdict on each take as a table in a notebook, the oddest first."""
+        takes = sorted(self.to_json().items(), key=lambda item: -item[1]["peak_score"])
+        rows = [{"video": name, **take} for name, take in takes]
+        return show_rows(rows, caption=f"{len(rows)} takes against {len(self.good)} good ones")
 
     def to_json(self) -> dict[str, Any]:
         """Summarise each take: verdict, peak, threshold and spans."""

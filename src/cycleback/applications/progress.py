@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import align
 from cycleback.alignment.align import AlignmentMethod
+from cycleback.display import show_rows
 from cycleback.embeddings import EmbeddingSet, check_one_action, check_same_encoder
 from cycleback.errors import EmbeddingError
 
@@ -65,6 +66,20 @@ class ProgressReport:
                     row["reward"] = round(float(self.rewards[name][frame]), 4)
                 rows.append(row)
         return rows
+
+    def _repr_html_(self) -> str:
+        """Show where each video begins and ends as a table in a notebook."""
+        rows = [
+            {
+                "video": name,
+                "frames": len(signal.progress),
+                "from": float(signal.progress[0]),
+                "to": float(signal.progress[-1]),
+                "mean confidence": float(signal.confidence.mean()),
+            }
+            for name, signal in self.signals.items()
+        ]
+        return show_rows(rows, caption=f"Progress of {len(rows)} videos, measured by {self.reference}")
 
 
 def measure_progress(

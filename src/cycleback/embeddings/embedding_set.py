@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cycleback.display import show_rows
 from cycleback.embeddings.folder import (
     SetIndex,
     VideoEntry,
@@ -176,6 +177,20 @@ class EmbeddingSet:
 
     def __repr__(self) -> str:
         return f"EmbeddingSet({len(self)} videos, {self.num_frames} frames, D={self.size})"
+
+    def _repr_html_(self) -> str:
+        """Show the videos as a table in a notebook."""
+        rows = [
+            {
+                "video": name,
+                "frames": len(self[name]),
+                "seconds": round(float(self.times(name)[-1]), 2),
+                "action": self.action(name),
+                "key events": ", ".join(self.events(name)),
+            }
+            for name in self.names
+        ]
+        return show_rows(rows, caption=f"{len(self)} videos, {self.num_frames} frames of size {self.size}")
 
     def times(self, name: str) -> NDArray[np.float64]:
         """Seconds (N,) of each frame of one video."""

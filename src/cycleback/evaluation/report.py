@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cycleback.display import show_rows
 from cycleback.evaluation.events import CalibrationBin, pool_bins
 
 MAX_ERRORS = 5000  # absolute errors kept for plots
@@ -67,6 +68,14 @@ class Report:
         """Return plain numbers, strings, lists, dicts and None; `from_json` reads them back."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
         return plain
+
+    def _repr_html_(self) -> str:
+        """Show the scores as a table in a notebook, with 95 % intervals where they are known."""
+        known = {name: value for name in SCORES if (value := getattr(self, name)) is not None}
+        intervals = {name: f"{low:.4g} to {high:.4g}" for name, (low, high) in self.intervals.items()}
+        rows = [{"score": name, "value": known[name], "95 %": intervals.get(name, "")} for name in known]
+        counts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        return show_rows(rows, caption=f"Protocol {self.protocol}: {counts}")
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Report":
