@@ -1,6 +1,7 @@
 """The application: the routes of all parts together, the page, and one line of JSON for every error."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 
 from cycleback import __version__
 from cycleback.errors import UserError
+from cycleback.web import matches
 from cycleback.web.project import Project
 
 PAGE = Path(__file__).parent / "page"
@@ -21,6 +23,11 @@ class Studio:
     """What all routes share."""
 
     project: Project
+
+    @cached_property
+    def matches(self) -> matches.Matches:
+        """Embeddings and alignments."""
+        return matches.Matches(self.project)
 
 
 class VideoItem(BaseModel):
@@ -43,6 +50,7 @@ def build_app(studio: Studio) -> FastAPI:
     """Put the API and the page together."""
     app = FastAPI(title="Cycleback studio", version=__version__, docs_url=None, redoc_url=None)
     app.include_router(routes(studio), prefix="/api")
+    app.include_router(matches.routes(studio), prefix="/api")
     app.add_exception_handler(UserError, _tell)
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app

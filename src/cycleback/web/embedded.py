@@ -1,0 +1,199 @@
+"""The embeddings of a project, kept in `.cycleback/embeddings`: one set per run, and which one is in use.
+
+    embeddings/KEY/       the embedding set of a run, memory-mapped when it is used
+    embeddings/KEY.json   the run, and size and time of change of each video file that was embedded
+    embeddings/in-use     the KEY of the set that the page shows
+
+Another process may write them: a change of the two small files is noticed at the next use. Videos that were
+added or changed since are left out of the set until `embed` is called again.
+"""
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from cycleback.data import Dataset
+from cycleback.data.labels import event_order
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import DataError, EmbeddingError
+from cycleback.files import write_json, write_text
+from cycleback.progress import Counter, ignore
+from cycleback.runs import PRETRAINED, embed_videos, load_encoder
+from cycleback.web.project import Project, ProjectVideo
+
+FOLDER = "embeddings"
+IN_USE = "in-use"
+Stamp = tuple[int, int]  # size in bytes, and time of change in nanoseconds
+
+NOT_EMBEDDED = "not embedded yet: open Start and embed the videos"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedSet:
+    """One embedding set on disk, and the files it was made from."""
+
+    run: str
+    fingerprint: str  # a new one each time a set is written
+    stamps: dict[str, Stamp]  # by name of the video
+    videos: EmbeddingSet
+
+    def is_current(self, video: ProjectVideo) -> bool:
+        """Whether a video is in the set, and its file is the one that was embedded."""
+        return video.name in self.videos and self.stamps.get(video.name) == read_stamp(video.path)
+
+
+@dataclass
+class ProjectEmbeddings:
+    """Open, extend and replace the embedding set of a project."""
+
+    project: Project
+    _opened: tuple[object, SavedSet] | None = field(default=None, repr=False)  # with the state of its files
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of all sets."""
+        return self.project.state / FOLDER
+
+    def open(self) -> SavedSet:
+        """Return the set in use; it is read again only after it changed on disk."""
+        in_use = self.folder / IN_USE
+        with self._lock:
+            if not in_use.is_file():
+                raise EmbeddingError(f"the videos of {self.project.folder.name} are {NOT_EMBEDDED}")
+            about = self.folder / f"{in_use.read_text('utf-8').strip()}.json"
+            state = [(path.name, path.stat().st_mtime_ns, path.stat().st_ino) for path in (in_use, about)]
+            if self._opened is None or self._opened[0] != state:
+                self._opened = state, self._read(about)
+            return self._opened[1]
+
+    def current(self) -> EmbeddingSet:
+        """Return the embeddings of the videos whose files are as they were embedded."""
+        saved = self.open()
+        names = [video.name for video in self.project.videos.values() if saved.is_current(video)]
+        if not names:
+            raise EmbeddingError(f"the videos of {self.project.folder.name} are {NOT_EMBEDDED}")
+        return saved.videos.subset(names)
+
+    def waiting(self) -> list[ProjectVideo]:
+        """Return the videos that were added or changed since the set in use was made."""
+        videos = list(self.project.videos.values())
+        try:
+            saved = self.open()
+        except EmbeddingError:
+            return videos
+        return [video for video in videos if not saved.is_current(video)]
+
+    def embed(self, run: str = PRETRAINED, *, progress: Counter = ignore) -> EmbeddingSet:
+        """Embed the videos that have no embeddings by `run` yet, and use its set from now on.
+
+        A few new videos are embedded like those already there. If most videos are new, or the run is a
+        trained one, all are embedded: what was computed for their frames is in the cache anyway.
+        """
+        self.project.refresh()
+        videos = list(self.project.videos.values())
+        if not videos:
+            raise DataError(f"{self.project.folder} has no videos; add some first")
+        stamps = {
+            video.name: read_stamp(video.path) for video in videos
+        }  # before: a file may change meanwhile
+        saved = self._saved(run)
+        kept = [video for video in videos if saved is not None and saved.is_current(video)]
+        if saved is not None and len(kept) == len(videos) and _made_by(run, saved.videos):
+            self._use(run)
+            return saved.videos.subset([video.name for video in videos])
+
+        def compute(some: Sequence[ProjectVideo], alike: EmbeddingSet | None = None) -> EmbeddingSet:
+            records = tuple(video.record for video in some)
+            dataset = Dataset(self.project.folder, records, event_order(records))
+            return embed_videos(run, dataset, alike=alike, progress=progress)
+
+        if saved is None or run != PRETRAINED or 2 * len(kept) < len(videos):
+            return self.store(compute(videos), run=run, stamps=stamps)
+        known = saved.videos.subset([video.name for video in kept])
+        added = compute([video for video in videos if video.name not in known], known)
+        return self.store(_join(videos, known, added), run=run, stamps=stamps)
+
+    def store(
+        self, embeddings: EmbeddingSet, *, run: str = PRETRAINED, stamps: dict[str, Stamp] | None = None
+    ) -> EmbeddingSet:
+        """Write the set of a run and use it from now on; return it memory-mapped.
+
+        Args:
+            stamps: of the files that were embedded (default: as they are now).
+        """
+        if stamps is None:
+            stamps = {name: read_stamp(self.project.find(name).path) for name in embeddings}
+        key = _key(run)
+        with self._lock:
+            embeddings.save(self.folder / key, overwrite=True)
+            about = {"run": run, "fingerprint": uuid4().hex[:12], "files": stamps}
+            write_json(self.folder / f"{key}.json", about, overwrite=True)
+            self._use(run)
+            return self.open().videos
+
+    def _use(self, run: str) -> None:
+        write_text(self.folder / IN_USE, _key(run) + "\n", overwrite=True)
+
+    def _saved(self, run: str) -> SavedSet | None:
+        """Read the set of a run; None where there is none that can be used."""
+        about = self.folder / f"{_key(run)}.json"
+        try:
+            return self._read(about) if about.is_file() else None
+        except EmbeddingError:
+            return None
+
+    def _read(self, about: Path) -> SavedSet:
+        try:
+            content = json.loads(about.read_text("utf-8"))
+            stamps = {name: (size, changed) for name, (size, changed) in content["files"].items()}
+            return SavedSet(
+                content["run"], content["fingerprint"], stamps, EmbeddingSet.load(about.with_suffix(""))
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise EmbeddingError(f"cannot use {about} ({error}): embed the videos again") from error
+
+
+def read_stamp(path: Path) -> Stamp | None:
+    """Return size and time of change of a file, or None if it is gone."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_size, about.st_mtime_ns
+
+
+def _key(run: str) -> str:
+    """Return a file name for the set of a run: readable, and different for every run."""
+    if run == PRETRAINED:
+        return run
+    words = re.sub(r"[^A-Za-z0-9]+", "-", Path(run).name).strip("-")
+    return f"{words[:40]}-{hashlib.sha256(run.encode()).hexdigest()[:8]}"
+
+
+def _made_by(run: str, videos: EmbeddingSet) -> bool:
+    """Whether the encoder of a run is still the one that made a set; a run may be trained again."""
+    from cycleback.models import fingerprint
+
+    return run == PRETRAINED or fingerprint(load_encoder(run)) == videos.encoder
+
+
+def _join(order: Sequence[ProjectVideo], first: EmbeddingSet, second: EmbeddingSet) -> EmbeddingSet:
+    """Return two sets of the same encoder as one, in the order of the project."""
+    home = {video.name: first if video.name in first else second for video in order}
+    return EmbeddingSet.from_arrays(
+        {name: videos[name] for name, videos in home.items()},
+        times={name: videos.times(name) for name, videos in home.items()},
+        events={name: videos.events(name) for name, videos in home.items()},
+        actions={video.name: video.record.action for video in order},
+        paths={video.name: str(video.path) for video in order},
+        encoder=second.encoder,
+        can_count_frames=second.can_count_frames,
+        streams=second.streams,
+        event_names=list(dict.fromkeys([*first.event_names, *second.event_names])),
+    )

@@ -1,0 +1,218 @@
+"""Embeddings, alignments and similarity of a project, against the library and against whole matrices."""
+
+import io
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from numpy.typing import NDArray
+
+from cycleback.alignment import align, squared_distances
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import EmbeddingError, UserError
+from cycleback.web import embedded
+from cycleback.web.app import Studio, build_app
+from cycleback.web.matches import AlignmentCache, follow_reference
+from cycleback.web.project import Project, video_id
+from cycleback.web.tiles import TILE, Similarity
+
+Floats = NDArray[np.float64]
+
+
+def walk(progress: Floats, *, seed: int = 0) -> Floats:
+    """Embeddings (N, 6) of an action seen at the given shares (N,) of it, with a little noise."""
+    curve = np.column_stack([f(progress * k) for k in (1, 3, 5) for f in (np.sin, np.cos)])
+    return curve + 0.02 * np.random.default_rng(seed).normal(size=curve.shape)
+
+
+LENGTHS = {"a": 60, "b": 90, "c": 75}
+ARRAYS = {
+    "a": walk(np.linspace(0, 2, 60)),
+    "b": walk(2 * np.linspace(0, 1, 90) ** 1.5, seed=1),
+    "c": np.concatenate([np.full((15, 6), 4.0), walk(np.linspace(0, 2, 60), seed=2)]),  # with a lead-in
+}
+A, B, C = map(video_id, "abc")
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Studio:
+    for name in ARRAYS:
+        (tmp_path / f"{name}.mp4").write_bytes(name.encode())
+    studio = Studio(Project.open(tmp_path))
+    studio.matches.store.store(EmbeddingSet.from_arrays(ARRAYS, fps=30))
+    return studio
+
+
+@pytest.fixture
+def client(studio: Studio) -> TestClient:
+    return TestClient(build_app(studio), base_url="http://127.0.0.1")
+
+
+def test_alignment_is_that_of_the_library(client: TestClient) -> None:
+    for method in ("auto", "nearest", "dtw", "subsequence", "open_end", "overlap"):
+        answer = client.get(f"/api/alignment?reference={A}&videos={A},{B}&method={method}").json()
+        expected = align(ARRAYS["a"].astype(np.float32), ARRAYS["b"].astype(np.float32), method=method)
+        same, other = answer["videos"]
+        assert same["frames"] == list(range(60)) and other["id"] == B
+        np.testing.assert_array_equal(
+            np.array(other["frames"])[expected.matched], expected.indices[expected.matched]
+        )
+        np.testing.assert_allclose(other["confidence"], expected.confidence, atol=1e-4)
+        assert other["matched"] == expected.matched.tolist()
+
+
+def test_a_lead_in_plays_at_the_pace_of_the_reference(client: TestClient) -> None:
+    (video,) = client.get(f"/api/alignment?reference={C}&videos={A}").json()["videos"]
+    assert video["matched"][:15] == [False] * 15 and all(video["matched"][16:])
+    assert video["frames"][:15] == [0] * 15  # a begins with the action: it waits
+    (video,) = client.get(f"/api/alignment?reference={A}&videos={C}").json()["videos"]
+    assert video["frames"][0] == pytest.approx(15, abs=2)
+
+
+def test_frames_left_out_keep_real_time() -> None:
+    """A reference of 10 fps, matched from its frame 4 on, with a video of 20 fps from its frame 10 on."""
+    a, b = np.arange(8.0)[:, None], np.arange(30.0)[:, None]
+    match = align(a, b, method="dtw")
+    matched = np.array([False] * 4 + [True] * 4)
+    indices = np.array([10, 10, 10, 10, 10, 12, 14, 16])
+    fake = type(match)(indices, match.confidence, match.distances, "auto", matched, indices.astype(float))
+    frames = follow_reference(fake, np.arange(8) / 10, np.arange(30) / 20)
+    assert frames.tolist() == [2, 4, 6, 8, 10, 12, 14, 16]
+
+
+def test_pair_shows_the_path(client: TestClient) -> None:
+    pair = client.get(f"/api/pairs/{A}/{B}?method=dtw").json()
+    expected = align(ARRAYS["a"].astype(np.float32), ARRAYS["b"].astype(np.float32), method="dtw")
+    assert expected.path is not None and pair["path"] == expected.path.tolist()
+    assert pair["size"] == [60, 90] and pair["levels"] == 1
+    assert pair["cost"] == pytest.approx(expected.distances.mean(), abs=1e-4)
+    nearest = client.get(f"/api/pairs/{A}/{B}?method=nearest").json()
+    assert nearest["path"] == [[i, j] for i, j in enumerate(nearest["frames"])]
+
+
+def test_tiles_are_a_pyramid_of_the_similarity() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(600, 5)).astype(np.float32), rng.normal(size=(390, 5)).astype(np.float32)
+    similarity = Similarity.measure(a, b)
+    whole = np.rint(255 * np.exp(-squared_distances(b, a) / similarity.scale)).astype(np.uint8)  # (S, T)
+    exact = np.median(squared_distances(a, b))
+    assert similarity.scale == pytest.approx(exact, rel=0.02) and similarity.levels == 3
+    for level, (columns, rows) in enumerate([(3, 2), (2, 1), (1, 1)]):
+        step = 2**level
+        tiles = [
+            np.concatenate([similarity.tile(level, x, y) for x in range(columns)], axis=1)
+            for y in range(rows)
+        ]
+        expected = whole[np.minimum(np.arange(0, 390, step) + step // 2, 389)]
+        expected = expected[:, np.minimum(np.arange(0, 600, step) + step // 2, 599)]
+        np.testing.assert_allclose(np.concatenate(tiles).astype(int), expected, atol=1)  # rounding of halves
+        assert max(max(tile.shape) for tile in tiles) <= columns * TILE
+    for level, x, y in [(3, 0, 0), (-1, 0, 0), (0, 3, 0), (0, 0, 2)]:
+        with pytest.raises(UserError, match="no (level|tile)"):
+            similarity.tile(level, x, y)
+
+
+def test_tiles_of_two_hours_need_little_memory() -> None:
+    import tracemalloc
+
+    hour = np.zeros((108_000, 4), dtype=np.float32)
+    hour[:, 0] = np.linspace(0, 10, len(hour))
+    similarity = Similarity.measure(hour, hour)
+    tracemalloc.start()
+    for level in (0, 5, similarity.levels - 1):
+        assert similarity.tile(level, 0, 0).shape <= (TILE, TILE)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert similarity.levels == 10 and peak < 20_000_000
+
+
+def test_tile_comes_as_grey_png(client: TestClient, studio: Studio) -> None:
+    from PIL import Image
+
+    answer = client.get(f"/api/pairs/{A}/{B}/tiles/0/0/0.png")
+    image = Image.open(io.BytesIO(answer.content))
+    assert answer.headers["content-type"] == "image/png" and image.mode == "L" and image.size == (60, 90)
+    np.testing.assert_array_equal(np.asarray(image), studio.matches.similarity(A, B).tile(0, 0, 0))
+
+
+def test_nothing_is_embedded_at_first(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_bytes(b"a")
+    studio = Studio(Project.open(tmp_path))
+    client = TestClient(build_app(studio), base_url="http://127.0.0.1")
+    answer = client.get(f"/api/pairs/{A}/{A}")
+    assert answer.status_code == 422 and "not embedded yet" in answer.json()["error"]
+    listed = client.get("/api/embeddings").json()
+    assert listed == {"run": None, "revision": "", "videos": [], "waiting": [A]}
+
+
+def test_a_changed_video_waits_to_be_embedded_again(client: TestClient, studio: Studio) -> None:
+    (studio.project.folder / "b.mp4").write_bytes(b"another take")
+    listed = client.get("/api/embeddings").json()
+    assert listed["videos"] == [A, C] and listed["waiting"] == [B]
+    answer = client.get(f"/api/alignment?reference={A}&videos={B}")
+    assert answer.status_code == 422 and answer.json()["error"].startswith("b is not embedded yet")
+    assert studio.matches.embeddings.names == ("a", "c")
+
+
+def test_embed_computes_what_is_new_or_changed(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[tuple[str, ...], bool]] = []
+
+    def embed_videos(run, dataset, *, alike, progress):  # type: ignore[no-untyped-def]
+        calls.append((dataset.names, alike is not None))
+        return EmbeddingSet.from_arrays({name: np.full((5, 6), len(calls)) for name in dataset.names}, fps=30)
+
+    monkeypatch.setattr(embedded, "embed_videos", embed_videos)
+    matches, before = studio.matches, studio.matches.revision
+    matches.embed()
+    assert not calls and matches.revision == before
+    (studio.project.folder / "b.mp4").write_bytes(b"another take")
+    (studio.project.folder / "d.mp4").write_bytes(b"d")
+    videos = matches.embed()
+    assert calls == [(("b", "d"), True)] and videos.names == ("a", "b", "c", "d")
+    np.testing.assert_array_equal(videos["a"], ARRAYS["a"].astype(np.float32))
+    assert (videos["b"] == 1).all() and matches.revision != before and not matches.store.waiting()
+    matches.embed("runs/golf")
+    assert calls[1] == (("a", "b", "c", "d"), False) and (matches.embeddings["a"] == 2).all()
+    matches.embed()
+    assert len(calls) == 2 and (matches.embeddings["b"] == 1).all()
+
+
+def test_a_set_written_by_another_process_is_noticed(studio: Studio) -> None:
+    before = studio.matches.align(A, B)
+    arrays = {name: array[::-1] for name, array in ARRAYS.items()} | {"b": ARRAYS["b"]}
+    Studio(Project.open(studio.project.folder)).matches.store.store(EmbeddingSet.from_arrays(arrays, fps=30))
+    after = studio.matches.align(A, B)
+    assert after is not before and studio.matches.align(A, B) is after
+    assert isinstance(studio.matches.embeddings["a"].base, np.memmap)
+    with pytest.raises(EmbeddingError, match="embed the videos again"):
+        (studio.project.state / "embeddings" / "pretrained.json").write_text("{")
+        _ = studio.matches.embeddings
+
+
+def test_cache_keeps_the_last_used_and_computes_once() -> None:
+    cache, runs = AlignmentCache(max_frames=25), []
+
+    def compute():  # type: ignore[no-untyped-def]
+        runs.append(1)
+        time.sleep(0.05)
+        return align(np.zeros((10, 1)), np.zeros((3, 1)))
+
+    threads = [threading.Thread(target=cache.fetch, args=("x", compute)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(runs) == 1
+    for key in ("y", "x", "z"):  # room for two: y was used longest ago
+        cache.fetch(key, compute)
+    assert len(runs) == 3
+    cache.fetch("x", compute)
+    assert len(runs) == 3
+    cache.fetch("y", compute)
+    assert len(runs) == 4
+    with pytest.raises(ZeroDivisionError):
+        cache.fetch("bad", lambda: 1 / 0)  # type: ignore[arg-type, return-value]
+    assert cache.fetch("bad", compute) is not None
