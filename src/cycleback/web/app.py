@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from cycleback import __version__
 from cycleback.errors import UserError
-from cycleback.web import matches
+from cycleback.web import explore, matches
 from cycleback.web.project import Project
 
 PAGE = Path(__file__).parent / "page"
@@ -51,6 +51,7 @@ def build_app(studio: Studio) -> FastAPI:
     app = FastAPI(title="Cycleback studio", version=__version__, docs_url=None, redoc_url=None)
     app.include_router(routes(studio), prefix="/api")
     app.include_router(matches.routes(studio), prefix="/api")
+    app.include_router(explore.routes(studio), prefix="/api")
     app.add_exception_handler(UserError, _tell)
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app

@@ -1,0 +1,249 @@
+"""Look through a project: find a moment, the odd takes, a map of all frames, progress, and borrowed sound.
+
+Everything is computed from the embeddings when it is first asked for, and kept until they change.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+from fastapi.responses import FileResponse
+from pydantic import BaseModel
+
+from cycleback.alignment.distances import spread_frames
+from cycleback.applications import find_anomalies, measure_progress, transfer_sound, write_with_sound
+from cycleback.applications.anomalies import MIN_TAKES, AnomalyScores
+from cycleback.applications.plots.maps import project as project_to_plane
+from cycleback.embeddings import EmbeddingSet
+from cycleback.errors import UserError
+from cycleback.search.corpus import Corpus
+from cycleback.search.hits import find
+from cycleback.search.query import make_frame_query
+
+if TYPE_CHECKING:
+    from cycleback.web.app import Studio
+
+SOUNDS_FOLDER = "sounds"  # in the state folder of a project
+MAX_KEPT = 16  # results in memory
+MAX_GOOD_TAKES = 12  # that others are compared with, where the user did not choose
+MAX_MAP_FRAMES = 3000  # of all videos together; more would take t-SNE minutes
+MAX_MAP_VIDEOS = 60
+DIGITS = 4
+
+
+class Kept:
+    """The last results by key. Threads that ask for the same one wait for the first of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._results: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+
+    def fetch(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return the result with a key; compute it if it is not kept."""
+        with self._lock:
+            is_new = key not in self._results
+            future = self._results.setdefault(key, Future())
+            self._results.move_to_end(key)
+            while len(self._results) > MAX_KEPT:
+                self._results.popitem(last=False)
+        if is_new:
+            try:
+                future.set_result(compute())
+            except Exception as error:
+                future.set_exception(error)
+                with self._lock:
+                    self._results.pop(key, None)
+        return future.result()
+
+
+# -------------------------------------------------------------------------------------------- odd takes
+
+
+def score_takes(videos: EmbeddingSet, good: Sequence[str]) -> dict[str, AnomalyScores]:
+    """Score every video against good takes; a good take is scored against the other good takes.
+
+    Args:
+        good: names of the good takes; empty takes up to 12 videos, evenly spread over the list.
+    """
+    chosen = list(good) or spread_names(videos.names, MAX_GOOD_TAKES)
+    if len(chosen) < MIN_TAKES:
+        raise UserError(
+            f"{len(chosen)} takes cannot say what is typical; expected at least {MIN_TAKES}: add videos"
+        )
+    others = [name for name in videos.names if name not in chosen]
+    scores: dict[str, AnomalyScores] = {}
+    if others:
+        scores |= find_anomalies(videos.subset(others), videos.subset(chosen)).scores
+    if len(chosen) > MIN_TAKES:  # otherwise too few are left when one is taken out
+        for name in chosen:
+            rest = [each for each in chosen if each != name]
+            scores |= find_anomalies(videos.subset([name]), videos.subset(rest)).scores
+    return scores
+
+
+def spread_names(names: Sequence[str], most: int) -> list[str]:
+    """Choose at most so many names, evenly spread."""
+    return [names[place] for place in spread_frames(len(names), most)]
+
+
+# -------------------------------------------------------------------------------------------------- map
+
+
+def draw_trajectories(videos: EmbeddingSet, by: str) -> dict[str, tuple[list[int], list[list[float]]]]:
+    """Return some frames of each video and their places (x, y) from 0 to 1 in one plane."""
+    names = spread_names(videos.names, MAX_MAP_VIDEOS)
+    per_video = max(8, MAX_MAP_FRAMES // len(names))
+    frames = {name: spread_frames(len(videos[name]), per_video) for name in names}
+    rows = np.concatenate([videos[name][frames[name]] for name in names])
+    points = project_to_plane(rows, by=by)
+    low, size = points.min(axis=0), max(float(np.ptp(points, axis=0).max()), 1e-12)
+    places = ((points - low) / size).round(DIGITS)
+    starts = np.cumsum([0, *(len(frames[name]) for name in names)])
+    return {
+        name: (frames[name].tolist(), places[start : start + len(frames[name])].tolist())
+        for name, start in zip(names, starts[:-1], strict=True)
+    }
+
+
+# ----------------------------------------------------------------------------------------------- routes
+
+
+class HitItem(BaseModel):
+    """A moment that was found."""
+
+    id: str
+    frame: int
+    seconds: float
+    similarity: float  # 1 for an equal frame, 0 for one no nearer than most
+
+
+class TakeItem(BaseModel):
+    """How odd one take is, frame by frame."""
+
+    id: str
+    verdict: str
+    scores: list[float]
+    threshold: float
+    spans: list[tuple[int, int]]
+    peak: int
+
+
+class TrajectoryItem(BaseModel):
+    """Some frames of one video and their places in the map."""
+
+    id: str
+    frames: list[int]
+    points: list[list[float]]  # x and y from 0 to 1
+
+
+class ProgressItem(BaseModel):
+    """How far the action is at each frame."""
+
+    id: str
+    progress: list[float]
+    confidence: list[float]
+
+
+def routes(studio: "Studio") -> APIRouter:
+    """Search, odd takes, map, progress and sound."""
+    router, kept = APIRouter(), Kept()
+    project = studio.project
+
+    def recall(*key: Hashable, compute: Callable[[EmbeddingSet], Any]) -> Any:
+        videos = studio.matches.embeddings
+        return kept.fetch((studio.matches.revision, *key), lambda: compute(videos))
+
+    def id_of(name: str) -> str:
+        return project.find(name).id
+
+    @router.get("/search")
+    def search(
+        video: str,
+        frame: Annotated[int, Query(ge=0)],
+        count: Annotated[int, Query(ge=1, le=500)] = 60,
+        per_video: Annotated[int, Query(ge=1, le=20)] = 1,
+    ) -> list[HitItem]:
+        """Find the same moment in the other videos, the most similar first."""
+        corpus = recall("corpus", compute=Corpus.of_set)
+        query = make_frame_query(corpus, project.video(video).name, frame=frame)
+        hits = find(corpus, query, k=count, per_video=per_video)
+        return [
+            HitItem(
+                id=id_of(hit.video),
+                frame=hit.frame,
+                seconds=round(hit.seconds, 6),
+                similarity=round(hit.similarity, DIGITS),
+            )
+            for hit in hits
+        ]
+
+    @router.get("/anomalies")
+    def list_anomalies(good: str = "") -> list[TakeItem]:
+        """Score all takes against good ones (ids with commas between), the oddest first."""
+        names = tuple(project.video(id).name for id in good.split(",") if id)
+        scores = recall("anomalies", names, compute=lambda videos: score_takes(videos, names))
+        takes = [
+            TakeItem(
+                id=id_of(name),
+                verdict=each.verdict,
+                scores=each.scores.round(DIGITS).tolist(),
+                threshold=round(each.threshold, DIGITS),
+                spans=list(each.spans),
+                peak=each.peak,
+            )
+            for name, each in scores.items()
+        ]
+        return sorted(takes, key=lambda take: take.threshold - max(take.scores))
+
+    @router.get("/map")
+    def show_map(by: Annotated[str, Query(pattern="^(pca|tsne)$")] = "pca") -> list[TrajectoryItem]:
+        """Place the frames of all videos in a plane: similar frames lie close together."""
+        drawn = recall("map", by, compute=lambda videos: draw_trajectories(videos, by))
+        return [
+            TrajectoryItem(id=id_of(name), frames=frames, points=points)
+            for name, (frames, points) in drawn.items()
+        ]
+
+    @router.get("/progress")
+    def show_progress(reference: str) -> list[ProgressItem]:
+        """Measure how far the action is in every video, by the clock of a reference."""
+        name = project.video(reference).name
+        report = recall("progress", name, compute=lambda videos: measure_progress(videos, name))
+        return [
+            ProgressItem(
+                id=id_of(video),
+                progress=signal.progress.round(DIGITS).tolist(),
+                confidence=signal.confidence.round(DIGITS).tolist(),
+            )
+            for video, signal in report.signals.items()
+        ]
+
+    @router.get("/sound")
+    def play_sound(source: str, target: str) -> FileResponse:
+        """Answer with the sound of one video, retimed to the pictures of another."""
+        return FileResponse(write_sound(source, target, ".wav"), media_type="audio/wav")
+
+    @router.get("/sound.mp4")
+    def download_sound(source: str, target: str) -> FileResponse:
+        """Answer with the pictures of one video and the sound of another, as one file."""
+        name = f"{Path(project.video(target).name).name}-with-sound.mp4"
+        return FileResponse(write_sound(source, target, ".mp4"), media_type="video/mp4", filename=name)
+
+    def write_sound(source: str, target: str, suffix: str) -> Path:
+        heard, seen = project.video(source), project.video(target)
+
+        def write(videos: EmbeddingSet) -> Path:
+            path = project.state / SOUNDS_FOLDER / f"{heard.id}-{seen.id}{suffix}"
+            sound = transfer_sound(videos, heard.name, seen.name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return write_with_sound(path, seen.path, sound.audio, overwrite=True)
+
+        path: Path = recall("sound", heard.id, seen.id, suffix, compute=write)
+        return path
+
+    return router
