@@ -5,7 +5,7 @@ Letters: N frames of a whole video, K keyframes.
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +36,13 @@ class FrameIndex:
     duration_s: float  # from the first frame to the end of the last
     key_numbers: NDArray[np.int64]  # (K,) frame numbers of the keyframes, ascending
     can_seek: bool  # whether frames can be found by `pts`; otherwise only by decoding from the start
+    num_hidden: int = 0  # packets whose frame is not shown, because of an edit list or as a mere reference
+    promise: Promise = field(default_factory=lambda: Promise(0))  # how many frames the header promises
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the file lacks frames that its header promises."""
+        return self.num_frames < self.promise.frames
 
     @property
     def num_frames(self) -> int:
@@ -91,6 +98,13 @@ def _is_shown(packet: Any, codec: str) -> bool:
 
 def read_index(source: VideoSource) -> FrameIndex:
     """Index an open file; an incomplete file gives a DamagedVideoWarning."""
+    index = scan_packets(source)
+    warn_if_damaged(source.path, kept=index.num_frames, promise=index.promise)
+    return index
+
+
+def scan_packets(source: VideoSource) -> FrameIndex:
+    """Index an open file without a warning; `is_damaged` tells whether it is incomplete."""
     count = PacketCount(source.canonical_codec)
     stamps, keys, last_duration = _read_stamps(source, count)
     if count.shown == 0:
@@ -99,13 +113,14 @@ def read_index(source: VideoSource) -> FrameIndex:
     timed = source.has_times and None not in stamps and bool(np.all(np.diff(pts) > 0))
     tick = float(source.stream.time_base)
     times = (pts - pts[0]) * tick if timed else np.arange(len(pts)) / source.rate
-    warn_if_damaged(source.path, kept=len(times), promise=promise_frames(source, count))
     return FrameIndex(
         pts=pts,
         times=times,
         duration_s=float(times[-1]) + (last_duration * tick if timed and last_duration else 1 / source.rate),
         key_numbers=np.searchsorted(pts, np.sort(np.array(keys, dtype=np.int64))),
         can_seek=timed and source.can_seek and len(keys) > 0,
+        num_hidden=count.all - count.shown,
+        promise=promise_frames(source, count),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cycleback.errors import VideoError
 from cycleback.video.decoding import decode_first_frame, decode_in_order
-from cycleback.video.index import FrameIndex, read_index
+from cycleback.video.index import FrameIndex, read_index, scan_packets, warn_if_damaged
 from cycleback.video.scaling import Fit, FrameScaler, Size, check_size, count_quarter_turns, display_size
 from cycleback.video.source import VideoSource, check_file, load_av, open_video
 
@@ -40,6 +40,8 @@ class VideoInfo:
     has_audio: bool
     audio_rate: int | None  # samples per second; None without sound
     audio_channels: int  # 0 without sound
+    container: str = ""  # "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", …, as FFmpeg names the format
+    pixel_aspect: float = 1.0  # width of a pixel over its height, as displayed
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,22 @@ def probe(path: str | os.PathLike[str]) -> VideoInfo:
 
     If the end of the file is missing, only the frames it has are counted, with a DamagedVideoWarning.
     """
+    info, index = inspect(path)
+    warn_if_damaged(info.path, kept=index.num_frames, promise=index.promise)
+    return info
+
+
+def inspect(path: str | os.PathLike[str]) -> tuple[VideoInfo, FrameIndex]:
+    """Read the properties of a video file and where its frames are, without a warning for a damaged file."""
     file = check_file(path)
     with open_video(file, threaded=False) as source:
         frame = decode_first_frame(source)
     with open_video(file) as source:
-        index = read_index(source)
+        index = scan_packets(source)
         height, width = display_size(frame)
+        turns = count_quarter_turns(frame)
         sound = next(iter(source.container.streams.audio), None)
-        return VideoInfo(
+        info = VideoInfo(
             path=file,
             width=width,
             height=height,
@@ -72,12 +82,15 @@ def probe(path: str | os.PathLike[str]) -> VideoInfo:
             duration_s=index.duration_s,
             codec=source.canonical_codec,
             pixel_format=frame.format.name,
-            rotation=count_quarter_turns(frame) * 90,
+            rotation=turns * 90,
             is_variable_rate=index.is_variable_rate,
             has_audio=sound is not None,
             audio_rate=None if sound is None else sound.rate,
             audio_channels=0 if sound is None else sound.channels,
+            container=source.container.format.name,
+            pixel_aspect=source.pixel_aspect if turns % 2 == 0 else 1 / source.pixel_aspect,
         )
+        return info, index
 
 
 def frame_times(path: str | os.PathLike[str]) -> NDArray[np.float64]:
@@ -146,6 +159,7 @@ def read_frames(
     *,
     size: Size | None = None,
     fit: Fit = "stretch",
+    index: FrameIndex | None = None,
 ) -> NDArray[np.uint8]:
     """Read frames uint8 (T, H, W, 3) at exactly `indices` (T,), in that order; repeats are allowed.
 
@@ -156,6 +170,7 @@ def read_frames(
         indices: Frame numbers, each from 0 to N - 1.
         size: (height, width) of the frames; None keeps the video's own.
         fit: "stretch" to `size`, or "crop": scale until `size` is covered, then crop the middle.
+        index: Where the frames are, if known: a long file is then not read from start to end.
     """
     check_size(size, fit)
     wanted = np.asarray(indices)
@@ -166,8 +181,9 @@ def read_frames(
         info = probe(file)
         return np.empty((0, *(size or (info.height, info.width)), 3), dtype=np.uint8)
     numbers, places = np.unique(wanted.astype(np.int64), return_inverse=True)
-    with open_video(file) as source:
-        index = read_index(source)
+    if index is None:
+        with open_video(file) as source:
+            index = read_index(source)
     _check_range(file, numbers, index.num_frames)
     frames = _read_by_seeking(file, index, numbers, size=size, fit=fit) if index.can_seek else None
     frames = _read_in_order(file, numbers, size=size, fit=fit) if frames is None else frames

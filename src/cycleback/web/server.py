@@ -1,0 +1,96 @@
+"""Serve the studio: until Ctrl-C, or in a thread beside other work."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import uvicorn
+
+from cycleback.errors import UserError
+from cycleback.web.app import Studio, build_app
+
+DEFAULT_PORT = 8765  # tried first, so that the address of a project mostly stays the same
+START_S = 20.0
+STOP_S = 2  # how long open requests may go on when the studio ends
+
+
+class StudioServer:
+    """The studio at an address of this machine."""
+
+    def __init__(self, studio: Studio, *, host: str = "127.0.0.1", port: int | None = None) -> None:
+        """Take a port of `host`: the given one, else 8765 if it is free, else any."""
+        self.studio = studio
+        self.host = host
+        self._socket = take_port(host, port)
+        config = uvicorn.Config(
+            build_app(studio),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=STOP_S,
+            server_header=False,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def address(self) -> str:
+        """The address to open in a browser."""
+        return f"http://{'[::1]' if self.host == '::1' else self.host}:{self.port}/"
+
+    def run(self, on_start: Callable[[], None] = lambda: None) -> None:
+        """Serve until Ctrl-C; calls `on_start` when requests are answered."""
+        threading.Thread(target=self._call_when_started, args=(on_start,), daemon=True).start()
+        try:
+            self._server.run(sockets=[self._socket])
+        except KeyboardInterrupt:
+            pass  # uvicorn has closed everything
+        finally:
+            self._socket.close()
+
+    def start(self) -> "StudioServer":
+        """Serve in a thread, and return when requests are answered."""
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="studio", daemon=True
+        )
+        self._thread.start()
+        if not self._wait():
+            raise UserError(f"the studio did not start at {self.address}")
+        return self
+
+    def close(self) -> None:
+        """Stop a server that was started in a thread."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join()
+        self._socket.close()
+
+    def _call_when_started(self, action: Callable[[], None]) -> None:
+        if self._wait():
+            action()
+
+    def _wait(self) -> bool:
+        end = time.monotonic() + START_S
+        while not self._server.started and time.monotonic() < end:
+            time.sleep(0.02)
+        return self._server.started
+
+
+def take_port(host: str, port: int | None) -> socket.socket:
+    """Return a socket that listens at a port of `host`; None takes 8765 if it is free, else any."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for choice in (port,) if port is not None else (DEFAULT_PORT, 0):
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, choice))
+            return listener
+        except OSError as error:
+            listener.close()
+            reason = error
+    raise UserError(f"cannot listen at {host}:{port}: {reason.strerror or reason}; choose another --port")
