@@ -15,7 +15,8 @@ from starlette.exceptions import HTTPException
 
 from cycleback import __version__
 from cycleback.errors import UserError
-from cycleback.web import explore, matches, media
+from cycleback.web import explore, jobs, matches, media
+from cycleback.web.jobs import Jobs
 from cycleback.web.journal import Journal, StaleRevision
 from cycleback.web.matches import Matches
 from cycleback.web.media import Media
@@ -23,7 +24,7 @@ from cycleback.web.project import NotFound, Project, ProjectVideo
 from cycleback.web.proxies import Proxies
 
 PAGE = Path(__file__).parent / "page"
-PARTS = (media, matches, explore)
+PARTS = (media, matches, explore, jobs)
 """The modules with a function `routes(studio)`; their routes are found under /api."""
 
 
@@ -50,6 +51,11 @@ class Studio:
         """Embeddings and alignments."""
         return Matches(self.project)
 
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Embedding and training in the background."""
+        return Jobs(self.project, encoder=self.run)
+
     def look_at_videos(self) -> None:
         """Read the properties of all videos, one after the other, until the studio closes."""
         for video in list(self.project.videos.values()):
@@ -66,6 +72,7 @@ class Studio:
         """Stop what runs beside the requests."""
         self._stop.set()
         self.media.proxies.close()
+        self.jobs.close()
 
 
 class VideoItem(BaseModel):
