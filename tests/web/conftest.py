@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ from coded_clips import write_project
 from cycleback.web.app import Studio, build_app
 from cycleback.web.project import Project
 from cycleback.web.server import StudioServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +52,32 @@ def server(studio: Studio) -> Iterator[StudioServer]:
     running = StudioServer(studio, port=0).start()
     yield running
     running.close()
+
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """One Chromium for all tests of the page."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM.exists():
+        pytest.skip(f"needs {CHROMIUM}")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    """A page of its own storage; an error in its JavaScript fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert not errors, errors

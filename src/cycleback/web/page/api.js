@@ -31,6 +31,14 @@ export async function getBytes(path, {signal} = {}) {
   return (await check(await fetch(`/api/${path}`, {headers: headers(), signal}))).arrayBuffer();
 }
 
+/** Ask for the first byte of something large: 202 means that the server is still making it. */
+export async function probe(path, {signal} = {}) {
+  const response = await check(await fetch(`/api/${path}`, {headers: headers({Range: "bytes=0-0"}), signal}));
+  const body = response.status === 202 ? await response.json() : null;
+  if (!body) response.body?.cancel();
+  return {status: response.status, body};
+}
+
 export async function send(method, path, value, {signal} = {}) {
   const body = value === undefined ? undefined : JSON.stringify(value);
   const options = {method, body, signal, headers: headers({"Content-Type": "application/json"})};

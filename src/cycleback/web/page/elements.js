@@ -1,13 +1,16 @@
 // Make elements of the page.
 
-/** Make an element: `make("button", {type: "button", class: "big"}, "Play")`. True sets a bare attribute. */
-export function make(tag, attributes = {}, children = []) {
+/** Make an element: `make("button", {type: "button", class: "big", onclick: play}, "Play")`.
+ *
+ * True sets a bare attribute, null or false sets none, a function listens. Children may come in arrays. */
+export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
-    element.setAttribute(name, value === true ? "" : value);
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...[children].flat());
+  element.append(...children.flat());
   return element;
 }
 

@@ -1,20 +1,118 @@
-// Put the page together: load the project, list its videos, show one view at a time.
+// Put the page together: load the project, list its videos, show one view at a time, follow the running job.
 
+import * as api from "./api.js";
+import {make} from "./elements.js";
+import {mountSidebar} from "./sidebar.js";
 import {Studio} from "./studio.js";
 
-const VIEWS = {}; // name -> () => import("./NAME.js"): a module with `title` and `mount(element, studio)`
+const VIEWS = {
+  play: {title: "Play", load: () => import("./player.js")},
+  search: {title: "Search", load: () => import("./search.js")},
+  anomalies: {title: "Odd takes", load: () => import("./anomalies.js")},
+  map: {title: "Map", load: () => import("./map.js")},
+  sound: {title: "Sound", load: () => import("./sound.js")},
+  strips: {title: "Strips", load: () => import("./strips.js")},
+};
+const FIRST_VIEW = "play";
+const [BUSY_MS, IDLE_MS] = [1000, 5000]; // between two looks at the jobs
 
-const studio = new Studio();
+const studio = globalThis.studio = new Studio(); // global for the console
 const area = document.querySelector("#view");
-let current = null; // {name, unmount}
+const tabs = document.querySelector("#tabs");
+const drawer = document.querySelector("#drawer");
+let current = {name: null, unmount: null};
 
-export async function open(name) {
-  current?.unmount?.();
-  area.replaceChildren();
-  const module = await VIEWS[name]();
-  current = {name, unmount: module.mount(area, studio)};
-  location.hash = name;
+/** The view that the address names: "#play", or "#align?a=…" with arguments for the view. */
+function nameInAddress() {
+  const name = location.hash.slice(1).split(/[?&]/)[0];
+  return name in VIEWS ? name : null;
 }
 
-await studio.load();
-document.querySelector("#project-name").textContent = studio.project.name;
+async function open(name) {
+  if (name === current.name) return;
+  current.unmount?.();
+  current = {name, unmount: null};
+  area.replaceChildren();
+  area.dataset.view = name;
+  for (const link of tabs.children) {
+    if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  try {
+    const view = await VIEWS[name].load();
+    if (current.name === name) current.unmount = view.mount(area, studio);
+  } catch (error) {
+    console.error(error);
+    studio.say(`the view "${VIEWS[name].title}" does not open: ${error.message}`);
+  }
+}
+
+function listTabs() {
+  tabs.replaceChildren(...Object.entries(VIEWS).map(([name, {title}]) => make("a", {href: `#${name}`}, title)));
+}
+
+function showKeys() {
+  const rows = studio.keys.list().flatMap(([names, help]) => [
+    make("dt", {}, ...names.flatMap((name, index) => [index ? " " : "", make("kbd", {}, name)])), make("dd", {}, help)]);
+  document.querySelector("#keys dl").replaceChildren(...rows);
+  document.querySelector("#keys").showModal();
+}
+
+function toggleDrawer(isOpen = !document.body.classList.contains("drawer-open")) {
+  document.body.classList.toggle("drawer-open", isOpen);
+  drawer.setAttribute("aria-expanded", String(isOpen));
+}
+
+/** Show what the running job does, and tell everyone when it is over. */
+function showJobs(jobs, before) {
+  const [running] = jobs.filter((job) => job.state === "running");
+  const line = document.querySelector("#job");
+  const share = running?.total ? ` ${Math.round(100 * running.done / running.total)} %` : "";
+  line.hidden = !running;
+  line.textContent = running ? `${running.stage}${share}` : "";
+  line.style.setProperty("--share", running?.total ? running.done / running.total : 0);
+  studio.jobs = jobs;
+  studio.tell("jobs", jobs);
+  for (const job of jobs.filter((each) => before.has(each.id) && each.state !== "running")) endJob(job);
+  return new Set(running ? [running.id] : []);
+}
+
+async function endJob(job) {
+  if (job.state === "failed") studio.say(job.message || "the job failed");
+  if (job.state !== "done") return;
+  await studio.load();
+  studio.tell("embeddings");
+}
+
+async function followJobs() {
+  let running = new Set();
+  for (;;) {
+    try {
+      running = showJobs(await api.get("jobs"), running);
+    } catch (error) {
+      if (error.status === 404) return; // a server without jobs
+    }
+    await new Promise((resolve) => { setTimeout(resolve, running.size ? BUSY_MS : IDLE_MS); studio.lookAtJobs = resolve; });
+  }
+}
+
+addEventListener("hashchange", () => open(nameInAddress() ?? current.name ?? FIRST_VIEW));
+addEventListener("unhandledrejection", ({reason}) => { if (reason instanceof api.ApiError) studio.say(reason.message); });
+document.querySelector("#help").addEventListener("click", showKeys);
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); area.focus(); });
+drawer.addEventListener("click", () => toggleDrawer());
+area.addEventListener("pointerdown", () => toggleDrawer(false));
+studio.keys.add("?", "List the keys", showKeys);
+studio.keys.add("Escape", "", () => { studio.say(""); toggleDrawer(false); });
+
+listTabs();
+try {
+  await studio.load();
+  document.querySelector("#project-name").textContent = studio.project.name;
+  document.title = `${studio.project.name} · Cycleback studio`;
+  mountSidebar(document.querySelector("#sidebar"), studio);
+  open(nameInAddress() ?? (studio.project.videos.length || !VIEWS.start ? FIRST_VIEW : "start"));
+  followJobs();
+} catch (error) {
+  studio.say(error.message);
+}
