@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from alignment import loops
-from cycleback.alignment import align, check_pins, match_frames
+from cycleback.alignment import align, align_many, check_pins, match_frames
 from cycleback.alignment.bounds import FREE
+from cycleback.alignment.pins import place_pins
 from cycleback.errors import UserError
 
 align_module = sys.modules["cycleback.alignment.align"]  # the package's `align` is the function
@@ -193,3 +194,63 @@ def test_pins_that_are_no_pairs_of_frames_are_a_mistake_of_the_caller():
     for pins in ([(1, 2, 3)], [(1.5, 2.0)], np.zeros(4, dtype=int)):
         with pytest.raises(ValueError, match="pins must be pairs of frame numbers"):
             check_pins(pins, 10, 10)
+
+
+def match_by_share(video, pins):
+    """Frame n of a video goes with frame 2 n of the reference; the first videos are the surest."""
+    return 2 * np.arange(10), np.full(10, 1 / (1 + video))
+
+
+def test_a_pin_between_two_other_videos_is_placed_by_the_surer_of_them():
+    links = [(0, 4, 1, 3), (2, 6, 1, 8)]  # of the reference with 1; of 2 with 1, by 1: frame 16
+    pins = place_pins(links, [20, 10, 10], reference=0, match=match_by_share)
+    assert [own.tolist() for own in pins] == [[[4, 4]], [[4, 3], [16, 8]], [[16, 6]]]
+
+
+def test_a_pin_reaches_the_reference_through_another_video():
+    pins = place_pins([(2, 6, 1, 3), (1, 3, 0, 5)], [20, 10, 10], reference=0, match=match_by_share)
+    assert [own.tolist() for own in pins] == [[[5, 5]], [[5, 3]], [[5, 6]]]
+
+
+def test_moments_keep_the_order_of_every_video_where_their_guesses_do_not():
+    def match(video, pins):  # the surest matches run backwards
+        return np.arange(9, -1, -1), np.ones(10)
+
+    pins = place_pins([(1, 2, 2, 2), (1, 5, 2, 6), (0, 6, 1, 9)], [10, 10, 10], reference=0, match=match)
+    assert (np.diff(pins[1], axis=0) > 0).all() and (np.diff(pins[2], axis=0) > 0).all()
+    assert pins[1][-1].tolist() == [6, 9] and pins[1][:, 1].tolist() == [2, 5, 9]
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ([(0, 1, 1, 2), (1, 1, 0, 5)], "pins 1:2 and 5:1 of u and v cross"),
+        (
+            [(0, 1, 1, 2), (1, 2, 2, 3), (2, 3, 0, 4)],
+            "tie frames 4 and 1 of u together|tie frames 1 and 4 of u",
+        ),
+        ([(0, 1, 1, 5), (1, 2, 2, 5), (2, 2, 0, 5)], "pins contradict each other"),
+        ([(1, 1, 2, 1), (1, 2, 2, 2), (1, 3, 2, 3)], "3 pins of other videos lie between frames 0 and 1"),
+    ],
+)
+def test_pins_of_several_videos_that_contradict_each_other_are_refused(links, message):
+    lengths = [2, 9, 9] if "other videos lie" in message else [9, 9, 9]
+    with pytest.raises(UserError, match=message):
+        place_pins(
+            links,
+            lengths,
+            reference=0,
+            match=lambda v, own: (np.zeros(9, int), np.ones(9)),
+            names=["u", "v", "w"],
+        )
+
+
+def test_pinned_frames_of_several_videos_share_a_tick(videos):
+    links = [(0, 2, 1, 9), (2, 8, 3, 4), (1, 12, 3, 7)]
+    together = align_many(videos, pins=links)
+    for u, i, v, j in links:
+        assert together.ticks[u][i] == together.ticks[v][j]
+        assert together.between(u, v)[i] == j and together.between(v, u)[j] == i
+    assert all((np.diff(frames) >= 0).all() for frames in (*together.indices, *together.ticks))
+    assert (np.diff(together.costs) <= 1e-9).all()
+    assert together.medoid == align_many(videos).medoid

@@ -42,12 +42,14 @@ from cycleback.alignment.distances import (
 from cycleback.alignment.dtw import Warp, match_frames, warp_cost
 from cycleback.alignment.ends import drop_standstills, find_common_part
 from cycleback.alignment.pins import (
+    Link,
     Pairs,
     Rectangle,
     check_pins,
     find_nearest,
     fit_width,
     limit_matches,
+    place_pins,
     warp_through,
 )
 from cycleback.alignment.warp import warp_long, warp_to_many
@@ -311,7 +313,11 @@ class MultiAlignment:
 
 
 def align_many(
-    embeddings: Sequence[ArrayLike], *, iterations: int = 3, center: bool = False
+    embeddings: Sequence[ArrayLike],
+    *,
+    iterations: int = 3,
+    center: bool = False,
+    pins: Sequence[Link] = (),
 ) -> MultiAlignment:
     """Put all videos on one clock.
 
@@ -319,6 +325,9 @@ def align_many(
         embeddings: (N, D) per video, at least two videos; N may differ.
         iterations: Rounds of averaging; 0 keeps the medoid itself as the template.
         center: Subtract each video's mean embedding first, see `align`.
+        pins: (u, i, v, j) each, set by hand: frame i of video u shows what frame j of video v shows. Both
+            get the same tick. A pin between two videos that are not the medoid takes the tick of its surer
+            match (`cycleback.alignment.pins`).
     """
     if iterations < 0:
         raise ValueError(f"iterations must not be negative, got {iterations}")
@@ -326,17 +335,30 @@ def align_many(
     if center:
         videos = [video - video.mean(axis=0) for video in videos]
     medoid = _medoid([thin(video, MEDOID_FRAMES) for video in videos])
+
+    def match(video: int, own: Indices) -> tuple[Indices, Floats]:
+        found = align(videos[video], videos[medoid], method="dtw", pins=own[:, ::-1])
+        return found.indices, found.confidence
+
+    pinned = place_pins(pins, [len(video) for video in videos], reference=medoid, match=match)
     template, costs = videos[medoid], []
     for _ in range(iterations):
-        warps = _warp_all(template, videos)
+        warps = _warp_all(template, videos, pinned)
         costs.append(sum(cost for _, cost in warps))
         template = _barycentre(warps, videos)
-    warps = _warp_all(template, videos)
+    warps = _warp_all(template, videos, pinned)
     costs.append(sum(cost for _, cost in warps))
+    chosen = [
+        (
+            _choose_matches(path, own, num_frames=len(template)),
+            _choose_matches(path[:, ::-1], own[:, ::-1], num_frames=n),
+        )
+        for (path, _), own, n in zip(warps, pinned, map(len, videos), strict=True)
+    ]
     return MultiAlignment(
         template=template,
-        indices=np.stack([match_frames(path) for path, _ in warps]),
-        ticks=tuple(match_frames(path[:, ::-1]) for path, _ in warps),
+        indices=np.stack([frames for frames, _ in chosen]),
+        ticks=tuple(ticks for _, ticks in chosen),
         medoid=medoid,
         costs=tuple(costs),
     )
@@ -352,11 +374,22 @@ def _medoid(videos: Sequence[Floats]) -> int:
     return int((costs + costs.T).sum(axis=1).argmin())
 
 
-def _warp_all(template: Floats, videos: Sequence[Floats]) -> list[Warp]:
-    """Return path and cost of the template with each video; long videos go coarse to fine, as in `align`."""
-    if len(template) * max(map(len, videos)) <= MAX_CELLS:
+def _warp_all(template: Floats, videos: Sequence[Floats], pins: Sequence[Indices]) -> list[Warp]:
+    """Return path and cost of the template with each video; long videos go coarse to fine, as in `align`.
+
+    The paths run through the `pins` (K, 2) of each video: tick and frame.
+    """
+    if len(template) * max(map(len, videos)) <= MAX_CELLS and not any(map(len, pins)):
         return warp_to_many(template, videos)
-    return [warp_long(template, video, ends_of=lambda a, b: price_ends(len(a), len(b))) for video in videos]
+    return [_warp_pinned(template, video, own) for video, own in zip(videos, pins, strict=True)]
+
+
+def _warp_pinned(template: Floats, video: Floats, pins: Indices) -> Warp:
+    """Return path and cost of the template (K, D) with a video (N, D) that runs through all pins."""
+    path = _find_path(
+        template, video, None, method="dtw", band=None, skip_cost=None, time_prior=0.0, pins=pins
+    )
+    return path, float(matched_squared(template[path[:, 0]], video, path[:, 1]).sum())
 
 
 def _barycentre(warps: Sequence[Warp], videos: Sequence[Floats]) -> Floats:
