@@ -1,7 +1,8 @@
 """Measure what it costs to measure motion while the frame cache is filled.
 
-Each clip fills an empty cache with and without the meter, in turns, on one core. The result is the processor
-time with the meter over that without it. Small clips are the worst case: they decode fastest.
+Each clip fills an empty cache without the meter, with the meter in numpy, and with the meter compiled by
+numba, in turns, on one core. The result is the processor time with the meter over that without it. Small
+clips are the worst case: they decode fastest. The first round loads or compiles the code and does not count.
 
     python benchmarks/motion_cost.py --out results/motion_cost.json
 """
@@ -11,9 +12,11 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy when it is imported
 
@@ -24,13 +27,14 @@ from cycleback.data import FrameCache, VideoRecord
 from cycleback.data import cache as cache_module
 from cycleback.files import write_text
 from cycleback.provenance import provenance
-from cycleback.video import probe, write_video
-from cycleback.video.motion import MOTION_SHAPE
+from cycleback.video import motion, probe, write_video
+from cycleback.video.motion import MOTION_SHAPE, measure_cells, reduce_to_grey
 from decode import iter_textured_frames
 from result_file import format_json
 
 DATA = Path(os.environ.get("CYCLEBACK_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 FRAME_SIZES = (112, 224)
+WAYS = ("numpy", "compiled") if find_spec("numba") else ("numpy",)
 
 
 class NoMeter:
@@ -41,15 +45,12 @@ class NoMeter:
         return np.zeros((len(frames), *MOTION_SHAPE), dtype=np.float16)
 
 
-@contextmanager
-def without_meter() -> Iterator[None]:
-    """Fill caches without measuring motion."""
-    meter = cache_module.MotionMeter
-    cache_module.MotionMeter = NoMeter  # type: ignore[assignment, misc]
-    try:
-        yield
-    finally:
-        cache_module.MotionMeter = meter  # type: ignore[misc]
+def measure_motion(way: str) -> AbstractContextManager[object]:
+    """Fill caches "without" the meter, or with the meter in "numpy" or "compiled"."""
+    if way == "without":
+        return patch.object(cache_module, "MotionMeter", NoMeter)
+    kernels = (reduce_to_grey, measure_cells) if way == "numpy" else motion.fastest_kernels()
+    return patch.object(motion, "fastest_kernels", lambda: kernels)
 
 
 def choose_clips(folder: Path) -> Mapping[str, Sequence[Path]]:
@@ -73,31 +74,28 @@ def fill_seconds(paths: Sequence[Path], size: int) -> float:
 
 
 def measure(paths: Sequence[Path], size: int, repeats: int) -> dict[str, float]:
-    """Return the ratio of one kind of clip, and microseconds per frame."""
-    seconds: dict[str, list[float]] = {"with": [], "without": []}
-    for number in range(repeats + 1):  # the first round warms up
-        with without_meter():
-            plain = fill_seconds(paths, size)
-        measured = fill_seconds(paths, size)
-        if number > 0:
-            seconds["without"].append(plain)
-            seconds["with"].append(measured)
+    """Return the ratios of one kind of clip, and microseconds per frame."""
+    rounds: list[dict[str, float]] = []
+    for _ in range(repeats + 1):
+        rounds.append({})
+        for way in ("without", *WAYS):
+            with measure_motion(way):
+                rounds[-1][way] = fill_seconds(paths, size)
+    del rounds[0]  # it warms up
     frames = sum(probe(path).num_frames for path in paths)
-    ratios = [b / a for a, b in zip(seconds["without"], seconds["with"], strict=True)]
-    return {
-        "frames": frames,
-        "ratio": round(statistics.median(ratios), 3),
-        "ratio_of_best": round(min(seconds["with"]) / min(seconds["without"]), 3),
-        "without_us_a_frame": round(1e6 * min(seconds["without"]) / frames, 1),
-        "with_us_a_frame": round(1e6 * min(seconds["with"]) / frames, 1),
-    }
+    best = {way: min(seconds[way] for seconds in rounds) for way in ("without", *WAYS)}
+    row: dict[str, float] = {"frames": frames}
+    for way in WAYS:
+        row[f"{way}_ratio"] = round(statistics.median(each[way] / each["without"] for each in rounds), 3)
+        row[f"{way}_ratio_of_best"] = round(best[way] / best["without"], 3)
+    return row | {f"{way}_us_per_frame": round(1e6 * seconds / frames, 1) for way, seconds in best.items()}
 
 
 def main() -> None:
     """Measure each kind of clip at each frame size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, help="JSON file to write")
-    parser.add_argument("--repeats", type=int, default=7, help="rounds of both ways (default: 7)")
+    parser.add_argument("--repeats", type=int, default=7, help="rounds of all ways (default: 7)")
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # decoding and scaling do not overlap

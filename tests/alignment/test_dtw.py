@@ -160,15 +160,3 @@ def test_works_without_numba(monkeypatch, fresh_kernels):
     monkeypatch.setitem(sys.modules, "numba", None)
     assert dtw.fastest_kernels() == NUMPY
     assert dtw_path(1 - np.eye(3)).tolist() == [[0, 0], [1, 1], [2, 2]]
-
-
-def test_works_where_compiled_code_cannot_be_kept(monkeypatch, fresh_kernels):
-    numba = pytest.importorskip("numba")
-
-    def njit(*functions, cache=False, nogil=False):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return functions[0] if functions else lambda function: function
-
-    monkeypatch.setattr(numba, "njit", njit)
-    assert dtw_path(1 - np.eye(3)).tolist() == [[0, 0], [1, 1], [2, 2]]

@@ -12,8 +12,9 @@ from cycleback.applications.pace import (
     smooth_pace,
     smooth_times,
 )
+from cycleback.data import Pin
 from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import EmbeddingError
+from cycleback.errors import EmbeddingError, UserError
 
 
 @pytest.fixture
@@ -126,3 +127,53 @@ def test_a_video_that_moved_is_named(tmp_path: Path) -> None:
     found = EmbeddingSet.from_arrays({"a": [[0.0]]}, paths={"a": tmp_path / "gone.mp4"})
     with pytest.raises(EmbeddingError, match=r"the video of 'a' is not at .*gone\.mp4"):
         locate_videos(found, ["a"])
+
+
+@pytest.fixture
+def takes() -> EmbeddingSet:
+    """Three takes of one action, 40, 60 and 50 frames at 10 per second."""
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.normal(size=(200, 8)), axis=0)
+    pick = {"a": np.linspace(0, 199, 40), "b": np.linspace(0, 199, 60), "c": np.linspace(0, 199, 50)}
+    return EmbeddingSet.from_arrays(
+        {name: walk[np.rint(at).astype(int)] for name, at in pick.items()}, fps=10
+    )
+
+
+@pytest.mark.parametrize("method", ["auto", "dtw", "nearest"])
+@pytest.mark.parametrize("smoothing_s", [0.0, 0.3])
+def test_smoothing_does_not_move_a_pin(takes: EmbeddingSet, method: str, smoothing_s: float) -> None:
+    pins = [Pin("a", 12, "b", 30), Pin("b.mp4", 50, "a", 30), Pin("a", 20, "c", 21)]
+    names = ["a", "b", "c"]
+    pace = smooth_pace(takes, names, reference="a", method=method, smoothing_s=smoothing_s, pins=pins)
+    shown = {name: pace.positions[number] for number, name in enumerate(names)}
+    assert (shown["b"][12], shown["b"][30], shown["c"][20]) == pytest.approx((30, 50, 21))
+    assert all((np.diff(positions) >= 0).all() for positions in pace.positions)
+    indices = dict(
+        zip(names, match_reference(takes, names, reference="a", method=method, pins=pins), strict=True)
+    )
+    assert (indices["b"][12], indices["b"][30], indices["c"][20]) == (30, 50, 21)
+    free = smooth_pace(takes, names, reference="a", method=method, smoothing_s=smoothing_s)
+    assert abs(free.positions[1][12] - 30) > 5  # the pins are not what the matches say
+
+
+def test_a_pin_between_two_videos_holds_at_the_pace_of_a_third(takes: EmbeddingSet) -> None:
+    pins = [Pin("b", 20, "c", 30)]  # b alone says frame 13 of a, c alone frame 24
+    pace = smooth_pace(takes, ["a", "b", "c"], reference="a", pins=pins)
+    (together,) = np.flatnonzero(np.isclose(pace.positions[1], 20) & np.isclose(pace.positions[2], 30))
+    free = smooth_pace(takes, ["a", "b", "c"], reference="a")
+    alone = [np.abs(free.positions[1] - 20).argmin(), np.abs(free.positions[2] - 30).argmin()]
+    assert together in alone
+
+
+def test_pins_of_videos_that_are_not_shown_change_nothing(takes: EmbeddingSet) -> None:
+    free, pinned = (
+        smooth_pace(takes, ["a", "b"], reference="a", pins=pins) for pins in ([], [Pin("a", 20, "c", 21)])
+    )
+    np.testing.assert_array_equal(free.positions, pinned.positions)
+
+
+def test_pins_that_cross_are_refused_with_the_names_of_the_videos(takes: EmbeddingSet) -> None:
+    pins = [Pin("a", 12, "b", 30), Pin("b", 20, "a", 30)]
+    with pytest.raises(UserError, match="pins 12:30 and 30:20 of a and b cross"):
+        match_reference(takes, ["b"], reference="a", pins=pins)

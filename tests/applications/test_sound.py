@@ -12,7 +12,15 @@ import pytest
 from numpy.typing import NDArray
 
 from cycleback.applications import sound
-from cycleback.applications.sound import Pair, add_motion, join_blocks, transfer_sound, write_with_sound
+from cycleback.applications.sound import (
+    Pair,
+    add_motion,
+    join_blocks,
+    match_times,
+    transfer_sound,
+    write_with_sound,
+)
+from cycleback.data import Pin
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError, OutputExistsError, UserError, VideoError
 from cycleback.video import Audio, frame_times, iter_frames, probe, read_audio, write_video
@@ -81,6 +89,28 @@ def test_blocks_equal_a_plain_loop(frames: int) -> None:
         length = round(min(start + count, 9) * 125) - start * 125
         expected.append(np.pad(sound[:, begin : begin + length], ((0, 0), (0, 200)))[:, :length])
     np.testing.assert_array_equal(found.samples, np.concatenate(expected, axis=1))
+
+
+def test_the_clock_of_the_sound_runs_through_the_pins() -> None:
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.normal(size=(120, 6)), axis=0)
+    pair = Pair(walk[::2], walk, np.arange(60) / 20, np.arange(120) / 20)
+    pins = np.array([(40, 25), (42, 26), (100, 45)])  # frames of the target and of the source
+    for method in ("auto", "dtw"):
+        clock, confidence = match_times(pair, method=method, pins=pins)
+        assert clock.source(pins[:, 0] / 20) == pytest.approx(pins[:, 1] / 20, abs=1e-12)
+        assert (np.diff(clock.source_s) > 0).all() and (confidence[pins[:, 0]] == 1).all()
+    assert abs(match_times(pair)[0].source(2.0) - 25 / 20) > 0.1
+
+
+@pytest.mark.parametrize("method", ["smooth", "blocks"])
+def test_a_pinned_frame_has_the_pitch_of_its_pin(clips: EmbeddingSet, method) -> None:
+    pins = [Pin("swept", 10, "slow", 40)]  # 600 Hz; the match alone says 933 Hz
+    heard = transfer_sound(clips, "swept", "slow", method=method, pins=pins)
+    assert pitch(heard.audio, 40 / 15) == pytest.approx(610, abs=40)
+    assert heard.confidence[40] == 1
+    with pytest.raises(UserError, match="pin 60:1 names frame 60 of slow, which has frames 0 to 59"):
+        transfer_sound(clips, "swept", "slow", method=method, pins=[Pin("swept", 1, "slow", 60)])
 
 
 def test_motion_is_the_change_over_two_tenths_of_a_second() -> None:

@@ -10,6 +10,7 @@ import pytest
 from cycleback.alignment import align
 from cycleback.applications.plots import draw_similarity
 from cycleback.embeddings import EmbeddingSet
+from cycleback.video import probe, read_frames, write_video
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +123,17 @@ def test_the_next_command_is_printed_for_files(command, rendered: Path, tmp_path
     result = command("align", *paths, "-o", tmp_path / "clock.csv")
     assert f"next: cycleback sync {paths[0]} {paths[1]} {paths[2]}" in result.out
     assert list(rows_of(tmp_path / "clock.csv")[0])[:2] == ["tick", "pouring_000 frame"]
+
+
+def test_a_mirrored_video_is_named(command, rendered: Path, tmp_path: Path) -> None:
+    videos = [rendered / f"pouring_00{number}.mp4" for number in range(2)]
+    info = probe(videos[0])
+    flipped = write_video(
+        tmp_path / "flipped.mp4", read_frames(videos[0], range(info.num_frames))[:, :, ::-1], fps=info.fps
+    )
+    told = command("align", videos[0], flipped, *videos[1:], "-o", tmp_path / "clock.csv").err
+    assert told.splitlines()[-1] == "mirrored videos, turned round: flipped"
+    assert "mirrored" not in command("align", *videos, "-o", tmp_path / "pair.csv").err
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cycleback.cli.sync import _tell_cuts
 from cycleback.embeddings import EmbeddingSet
 from cycleback.video import Audio, frame_times, probe, read_audio, write_video
 
@@ -51,7 +52,16 @@ def test_what_is_cut_is_told(command, videos: list[Path], tmp_path: Path) -> Non
     told = json.loads(command("sync", *words, "--json").out)
     assert told["cuts"] == [{"video": str(videos[1]), "before_s": 0.33, "after_s": 0.0}]
     result = command("sync", *words, "--overwrite")
-    assert "mute.mp4 without its first 0.33 s and last 0 s" in result.out
+    assert f"; mute.mp4 without its first 0.33 s: {tmp_path}" in result.out
+
+
+def test_only_the_ends_that_are_cut_are_named() -> None:
+    files = [Path("a.mp4"), Path("b.mp4"), Path("c.mp4"), Path("d.mp4")]
+    told, words = _tell_cuts(files, [(0.0, 0.0), (1.2, 0.04), (0.0, 0.5), (0.25, 2.0)])
+    parts = ["first 1.2 s", "last 0.5 s", "first 0.25 s and last 2 s"]
+    named = zip(files[1:], parts, strict=True)
+    assert words == "".join(f"; {file} without its {part}" for file, part in named)
+    assert [cut["video"] for cut in told] == ["b.mp4", "c.mp4", "d.mp4"]
 
 
 def test_the_frame_rate_can_be_another(command, saved: Path, tmp_path: Path) -> None:

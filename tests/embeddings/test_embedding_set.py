@@ -26,6 +26,8 @@ def labelled() -> EmbeddingSet:
         paths={"a": "clips/a.mp4"},
         fps={"a": 25, "b/long": 50.0},
         encoder="abc123",
+        streams={"motion": 1.0},
+        mirrored={"c", "b/long"},
         event_names=["touch", "pour"],
     )
 
@@ -98,6 +100,7 @@ def test_the_callers_array_stays_the_callers():
 def test_save_and_load_keep_everything(folder):
     saved, loaded = labelled(), EmbeddingSet.load(folder)
     assert (loaded.names, loaded.event_names, loaded.encoder) == (saved.names, saved.event_names, "abc123")
+    assert (loaded.streams, loaded.mirrored) == ({"motion": 1.0}, ("b/long", "c"))
     for name in saved:
         np.testing.assert_array_equal(loaded[name], saved[name])
         np.testing.assert_array_equal(loaded.times(name), saved.times(name))
@@ -127,7 +130,7 @@ def test_unlabelled_videos_have_no_phases_file(tmp_path):
 
 def test_a_subset_keeps_its_order_and_saves_only_itself(tmp_path, folder):
     part = EmbeddingSet.load(folder).subset(["c", "a"])
-    assert part.names == ("c", "a") and part.num_frames == 9
+    assert part.names == ("c", "a") and part.num_frames == 9 and part.mirrored == ("c",)
     again = EmbeddingSet.load(part.save(tmp_path / "part"))
     np.testing.assert_array_equal(again["c"], numbered()["c"])
     np.testing.assert_array_equal(again.times("a"), labelled().times("a"))
@@ -219,6 +222,7 @@ def test_other_embeddings_keep_times_and_labels():
     part = labelled().subset(["c", "a"])
     other = part.with_embeddings({"a": np.zeros((4, 1)), "c": np.ones((5, 1))}, encoder="ones")
     assert (other.names, other.size, other.encoder) == (("c", "a"), 1, "ones")
+    assert (other.streams, other.mirrored) == ({}, ())
     assert other["c"].min() == 1 and other.events("a") == labelled().events("a")
     np.testing.assert_array_equal(other.times("c"), labelled().times("c"))
 

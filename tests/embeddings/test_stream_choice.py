@@ -51,6 +51,22 @@ def test_mirrored_videos_are_found_and_the_smaller_part_is_turned() -> None:
     assert find_mirrored([(b, a) for a, b in videos]) == truth  # the names of the sides are arbitrary
 
 
+@pytest.mark.parametrize(
+    "truth",
+    [
+        [False, True],
+        [False, True, False],
+        [True, False, False],
+        [False, False, True, True],
+        [False, True, True, False, True, False],
+    ],
+)
+def test_few_videos_are_enough_and_the_first_stays_where_the_parts_are_equal(truth: list[bool]) -> None:
+    sides = [(action(pace), action(pace, seed=1)) for pace in np.linspace(0.8, 1.3, len(truth))]
+    videos = [side[::-1] if turned else side for side, turned in zip(sides, truth, strict=True)]
+    assert find_mirrored(videos) == truth
+
+
 def test_references_decide_which_side_is_mirrored() -> None:
     one, other = action(1.0), action(1.0, seed=1)
     references = [action(1.2), action(0.8)]

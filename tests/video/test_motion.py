@@ -1,12 +1,17 @@
 """A square that moves one way, at several frame rates, and the formula written as a loop."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
-from cycleback.video.motion import DIRECTIONS, MotionMeter, to_half
+from cycleback.video import iter_frames, motion
+from cycleback.video.motion import DIRECTIONS, MotionMeter, measure_cells, reduce_to_grey, to_half
 
+NUMPY = reduce_to_grey, measure_cells
 STEPS = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
 SIZE, SIDE = 112, 14  # pixels; the square is as large as a cell
 CELL = (2, 5)  # row and column of the cell where it starts
@@ -117,3 +122,33 @@ def test_any_times_and_sizes_give_finite_motion(times: NDArray[np.float64], size
 def test_frames_of_another_shape_are_refused() -> None:
     with pytest.raises(ValueError, match=r"expected frames \(n, H, W, 3\) and times \(n,\), got \(2, 4, 4\)"):
         MotionMeter().push(np.zeros((2, 4, 4), np.uint8), np.zeros(2))
+
+
+def check_kernels_agree(frames: NDArray[np.uint8], times: NDArray[np.float64]) -> None:
+    pytest.importorskip("numba")
+    found = measure(frames, times)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(motion, "fastest_kernels", lambda: NUMPY)
+        expected = measure(frames, times)
+    np.testing.assert_allclose(found, expected, rtol=2**-10, atol=1e-6)  # one step of 16 bits
+
+
+@pytest.mark.parametrize("size", [(112, 112), (224, 224), (57, 130), (31, 3), (1, 1)])
+@pytest.mark.parametrize("contrast", [3, 255])
+def test_compiled_kernels_agree_with_numpy_on_noise(size: tuple[int, int], contrast: int) -> None:
+    frames = np.random.default_rng(0).integers(0, contrast, (20, *size, 3), dtype=np.uint8)
+    check_kernels_agree(frames, np.arange(20) / 50)
+
+
+@pytest.mark.parametrize("side", [112, 224])
+def test_compiled_kernels_agree_with_numpy_on_golf_swings(side: int, shared_data: Path) -> None:
+    for path in sorted((shared_data / "golf" / "videos").glob("*.mp4"))[::150]:
+        (chunk,) = iter_frames(path, size=(side, side), chunk_frames=9999)
+        check_kernels_agree(chunk.frames, chunk.times)
+
+
+def test_the_compiled_kernels_are_used_where_numba_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    assert motion.fastest_kernels() != NUMPY
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert motion.fastest_kernels.__wrapped__() == NUMPY

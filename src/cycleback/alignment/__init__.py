@@ -6,6 +6,7 @@
     appendix  matching frames by dynamic time warping    dtw_path, dtw_to_many, match_frames
     both      one frame of b per frame of a              align
     --        videos that share only a part              align(method="subsequence", "open_end", "overlap")
+    --        pairs of frames set by hand                align(pins=[(12, 30)]), check_pins
     --        several videos on one clock                align_many
     --        directions in which videos agree           discriminant_axes
     --        confidence of each match                   estimate_confidence, ConfidenceCurve
@@ -22,6 +23,7 @@ from cycleback.alignment.cycles import backward_share, cycle_back, cycle_consist
 from cycleback.alignment.discriminant import ALIGNED_AXES, discriminant_axes
 from cycleback.alignment.distances import nearest_neighbors, squared_distances
 from cycleback.alignment.dtw import dtw_path, match_frames
+from cycleback.alignment.pins import check_pins
 from cycleback.alignment.warp import dtw_to_many
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "align",
     "align_many",
     "backward_share",
+    "check_pins",
     "cycle_back",
     "cycle_consistency_rate",
     "discriminant_axes",

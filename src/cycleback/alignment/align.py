@@ -19,7 +19,16 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.alignment.bounds import FREE, Ends, default_skip_cost, price_ends, slanted_band
+from cycleback.alignment.bounds import (
+    FIXED,
+    FREE,
+    Band,
+    Ends,
+    FreeEnds,
+    default_skip_cost,
+    price_ends,
+    slanted_band,
+)
 from cycleback.alignment.confidence import estimate_confidence, pool_adjacent_violators, sample_confidence
 from cycleback.alignment.distances import (
     Floats,
@@ -27,12 +36,22 @@ from cycleback.alignment.distances import (
     as_pair,
     as_videos,
     matched_squared,
-    nearest_neighbors,
     pairwise_squared,
     thin,
 )
 from cycleback.alignment.dtw import Warp, match_frames, warp_cost
 from cycleback.alignment.ends import drop_standstills, find_common_part
+from cycleback.alignment.pins import (
+    Link,
+    Pairs,
+    Rectangle,
+    check_pins,
+    find_nearest,
+    fit_width,
+    limit_matches,
+    place_pins,
+    warp_through,
+)
 from cycleback.alignment.warp import warp_long, warp_to_many
 from cycleback.display import draw_line
 
@@ -84,6 +103,7 @@ def align(
     band: float | None = None,
     skip_cost: float | None = None,
     time_prior: float = 0.0,
+    pins: Pairs = (),
 ) -> Alignment:
     """Match every frame of `a` (T, D) with a frame of `b` (S, D).
 
@@ -112,27 +132,45 @@ def align(
         time_prior: For "auto", "dtw" and "nearest": prefer matches at the same share of both videos. Frames
             at shares s and t of their videos, in [0, 1], lie further apart by time_prior x (mean distance) x
             (s - t)^2. With "auto", shares are of the part in common.
+        pins: Pairs (i, j) set by hand: frame i of a shows what frame j of b shows. The path runs through all
+            pins, and every frame is matched between the pins beside it (`cycleback.alignment.pins`). Pinned
+            frames are matched exactly, with confidence 1. "auto" leaves out frames only before the first pin
+            and after the last. "nearest" searches only between the pins. A band follows the straight lines
+            from pin to pin.
+
+    Raises:
+        UserError: A pin lies outside a video, a frame has two pins, or pins cross.
     """
     _check(method, band=band, skip_cost=skip_cost, time_prior=time_prior)
     rows, others = as_pair(a, b)
     if center:
         rows, others = rows - rows.mean(axis=0), others - others.mean(axis=0)
-    is_long = len(rows) * len(others) > MAX_CELLS
-    distances = None if is_long else pairwise_squared(rows, others)  # (T, S)
+    shape = len(rows), len(others)
+    pinned = check_pins(pins, *shape)
+    distances = None if len(rows) * len(others) > MAX_CELLS else pairwise_squared(rows, others)  # (T, S)
     path: Indices | None = None
     if method != "nearest":
         path = _find_path(
-            rows, others, distances, method=method, band=band, skip_cost=skip_cost, time_prior=time_prior
+            rows,
+            others,
+            distances,
+            method=method,
+            band=band,
+            skip_cost=skip_cost,
+            time_prior=time_prior,
+            pins=pinned,
         )
-        indices = match_frames(path, num_frames=len(rows))
-    elif distances is None or time_prior:
-        indices = nearest_neighbors(*_add_clock(rows, others, time_prior), chunk_frames=256)
+        indices = _choose_matches(path, pinned, num_frames=len(rows))
+    elif distances is None or time_prior or len(pinned):
+        indices = find_nearest(*_add_clock(rows, others, time_prior), pinned)
     else:
         indices = distances.argmin(axis=1)
+    within = limit_matches(pinned, shape) if len(pinned) else None
     if distances is None:
-        confidence = sample_confidence(rows, others, indices)
+        confidence = sample_confidence(rows, others, indices, within=within)
     else:
-        confidence = estimate_confidence(distances, indices)
+        confidence = estimate_confidence(distances, indices, within=within)
+    confidence[pinned[:, 0]] = 1.0
     matched = np.ones(len(rows), dtype=bool)
     if path is not None:
         matched[: path[0, 0]] = matched[path[-1, 0] + 1 :] = False
@@ -142,7 +180,7 @@ def align(
         distances=matched_squared(rows, others, indices),
         method=method,
         matched=matched,
-        positions=_refine(rows, others, indices, matched=matched, is_ordered=path is not None),
+        positions=_refine(rows, others, indices, matched=matched, is_ordered=path is not None, within=within),
         path=path,
     )
 
@@ -177,30 +215,49 @@ def _find_path(
     band: float | None,
     skip_cost: float | None,
     time_prior: float,
+    pins: Indices,
 ) -> Indices:
     """Return the warping path (L, 2) of `a` (T, D) and `b` (S, D); `distances` (T, S) unless too long."""
-
-    def ends_of(x: Floats, y: Floats) -> Ends:
-        if method not in FREE:
-            return price_ends(len(x), len(y))
-        price = default_skip_cost(x, y) if skip_cost is None else skip_cost
-        return price_ends(len(x), len(y), free=FREE[method], skip_cost=price)
-
     if method == "auto":
-        part = find_common_part(a, b, distances)
+        part = find_common_part(a, b, distances, pins=pins)
         rest = None if distances is None else np.ascontiguousarray(distances[part])
+        first = np.array([frames.start for frames in part])
+        a, b, distances, pins = a[part[0]], b[part[1]], rest, pins - first
         path = _find_path(
-            a[part[0]], b[part[1]], rest, method="dtw", band=band, skip_cost=None, time_prior=time_prior
+            a, b, distances, method="dtw", band=band, skip_cost=None, time_prior=time_prior, pins=pins
         )
-        path = drop_standstills(path)
-        path += [frames.start for frames in part]
+        path = drop_standstills(path, pins=pins)
+        path += first
         return path
-    if len(a) * len(b) > MAX_CELLS:
-        return warp_long(*_add_clock(a, b, time_prior), ends_of=ends_of, width=band)[0]
-    if distances is None or time_prior:
-        distances = pairwise_squared(*_add_clock(a, b, time_prior))
-    allowed = None if band is None else slanted_band(*distances.shape, width=band)
-    return warp_cost(distances, ends=ends_of(a, b), band=allowed)[0]
+    free = FREE.get(method, FIXED)
+    if skip_cost is None:
+        skip_cost = default_skip_cost(a, b) if any(free) else np.inf
+    if time_prior:
+        (a, b), distances = _add_clock(a, b, time_prior), None
+
+    def warp(rectangle: Rectangle, loose: FreeEnds) -> Warp:
+        def ends_of(x: Floats, y: Floats) -> Ends:
+            ends = price_ends(len(x), len(y), free=loose, skip_cost=skip_cost)
+            return ends._replace(again=float(any(free)))
+
+        rows, others, width = a[rectangle[0]], b[rectangle[1]], band
+        if width is not None and len(pins):
+            width = fit_width(width, num_columns=len(b), rectangle=rectangle)
+        if len(rows) * len(others) > MAX_CELLS:
+            return warp_long(rows, others, ends_of=ends_of, width=width)
+        cost = pairwise_squared(rows, others) if distances is None else distances[rectangle]
+        allowed = None if width is None else slanted_band(*cost.shape, width=width)
+        return warp_cost(np.ascontiguousarray(cost), ends=ends_of(rows, others), band=allowed)
+
+    return warp_through(pins, (len(a), len(b)), free=free, warp=warp)[0]
+
+
+def _choose_matches(path: Indices, pins: Indices, *, num_frames: int) -> Indices:
+    """Return one frame of b per frame of a (T,): its pin, or the middle of its frames on `path` (L, 2)."""
+    indices = match_frames(path, num_frames=num_frames)
+    indices[pins[:, 0]] = pins[:, 1]
+    inside = np.clip(np.arange(num_frames), path[0, 0], path[-1, 0])
+    return indices[inside]
 
 
 def _add_clock(a: Floats, b: Floats, time_prior: float) -> tuple[Floats, Floats]:
@@ -219,9 +276,18 @@ def _add_clock(a: Floats, b: Floats, time_prior: float) -> tuple[Floats, Floats]
 
 
 def _refine(
-    a: Floats, b: Floats, indices: Indices, *, matched: NDArray[np.bool_], is_ordered: bool
+    a: Floats,
+    b: Floats,
+    indices: Indices,
+    *,
+    matched: NDArray[np.bool_],
+    is_ordered: bool,
+    within: Band | None,
 ) -> Floats:
-    """Return the matches `indices` (T,) with fractions (T,); they never run backwards if `is_ordered`."""
+    """Return the matches `indices` (T,) with fractions (T,).
+
+    They never run backwards if `is_ordered`, and never leave the frames of b that they may lie `within`.
+    """
     inner = matched & (indices > 0) & (indices < len(b) - 1)
     before, here, after = (matched_squared(a[inner], b, indices[inner] + step) for step in (-1, 0, 1))
     bend = before - 2 * here + after
@@ -235,6 +301,8 @@ def _refine(
         frames = np.flatnonzero(matched)
         ordered = pool_adjacent_violators(positions[frames])
         positions = ordered[np.clip(np.arange(len(a)), frames[0], frames[-1]) - frames[0]]
+    if within is not None:
+        positions = np.clip(positions, within.start, within.stop - 1)
     return positions
 
 
@@ -256,7 +324,11 @@ class MultiAlignment:
 
 
 def align_many(
-    embeddings: Sequence[ArrayLike], *, iterations: int = 3, center: bool = False
+    embeddings: Sequence[ArrayLike],
+    *,
+    iterations: int = 3,
+    center: bool = False,
+    pins: Sequence[Link] = (),
 ) -> MultiAlignment:
     """Put all videos on one clock.
 
@@ -264,6 +336,9 @@ def align_many(
         embeddings: (N, D) per video, at least two videos; N may differ.
         iterations: Rounds of averaging; 0 keeps the medoid itself as the template.
         center: Subtract each video's mean embedding first, see `align`.
+        pins: (u, i, v, j) each, set by hand: frame i of video u shows what frame j of video v shows. Both
+            get the same tick. A pin between two videos that are not the medoid takes the tick of its surer
+            match (`cycleback.alignment.pins`).
     """
     if iterations < 0:
         raise ValueError(f"iterations must not be negative, got {iterations}")
@@ -271,17 +346,30 @@ def align_many(
     if center:
         videos = [video - video.mean(axis=0) for video in videos]
     medoid = _medoid([thin(video, MEDOID_FRAMES) for video in videos])
+
+    def match(video: int, own: Indices) -> tuple[Indices, Floats]:
+        found = align(videos[video], videos[medoid], method="dtw", pins=own[:, ::-1])
+        return found.indices, found.confidence
+
+    pinned = place_pins(pins, [len(video) for video in videos], reference=medoid, match=match)
     template, costs = videos[medoid], []
     for _ in range(iterations):
-        warps = _warp_all(template, videos)
+        warps = _warp_all(template, videos, pinned)
         costs.append(sum(cost for _, cost in warps))
         template = _barycentre(warps, videos)
-    warps = _warp_all(template, videos)
+    warps = _warp_all(template, videos, pinned)
     costs.append(sum(cost for _, cost in warps))
+    chosen = [
+        (
+            _choose_matches(path, own, num_frames=len(template)),
+            _choose_matches(path[:, ::-1], own[:, ::-1], num_frames=n),
+        )
+        for (path, _), own, n in zip(warps, pinned, map(len, videos), strict=True)
+    ]
     return MultiAlignment(
         template=template,
-        indices=np.stack([match_frames(path) for path, _ in warps]),
-        ticks=tuple(match_frames(path[:, ::-1]) for path, _ in warps),
+        indices=np.stack([frames for frames, _ in chosen]),
+        ticks=tuple(ticks for _, ticks in chosen),
         medoid=medoid,
         costs=tuple(costs),
     )
@@ -297,11 +385,22 @@ def _medoid(videos: Sequence[Floats]) -> int:
     return int((costs + costs.T).sum(axis=1).argmin())
 
 
-def _warp_all(template: Floats, videos: Sequence[Floats]) -> list[Warp]:
-    """Return path and cost of the template with each video; long videos go coarse to fine, as in `align`."""
-    if len(template) * max(map(len, videos)) <= MAX_CELLS:
+def _warp_all(template: Floats, videos: Sequence[Floats], pins: Sequence[Indices]) -> list[Warp]:
+    """Return path and cost of the template with each video; long videos go coarse to fine, as in `align`.
+
+    The paths run through the `pins` (K, 2) of each video: tick and frame.
+    """
+    if len(template) * max(map(len, videos)) <= MAX_CELLS and not any(map(len, pins)):
         return warp_to_many(template, videos)
-    return [warp_long(template, video, ends_of=lambda a, b: price_ends(len(a), len(b))) for video in videos]
+    return [_warp_pinned(template, video, own) for video, own in zip(videos, pins, strict=True)]
+
+
+def _warp_pinned(template: Floats, video: Floats, pins: Indices) -> Warp:
+    """Return path and cost of the template (K, D) with a video (N, D) that runs through all pins."""
+    path = _find_path(
+        template, video, None, method="dtw", band=None, skip_cost=None, time_prior=0.0, pins=pins
+    )
+    return path, float(matched_squared(template[path[:, 0]], video, path[:, 1]).sum())
 
 
 def _barycentre(warps: Sequence[Warp], videos: Sequence[Floats]) -> Floats:

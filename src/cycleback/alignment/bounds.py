@@ -48,13 +48,18 @@ def whole_band(num_rows: int, num_columns: int) -> Band:
     return Band(np.zeros(num_rows, np.int64), np.full(num_rows, num_columns, np.int64))
 
 
+def check_width(width: float) -> None:
+    """Refuse a width of a slanted band that is no share of the length."""
+    if not 0 < width <= 1:
+        raise ValueError(f"band must be a share of the length, above 0 and at most 1, got {width}")
+
+
 def slanted_band(num_rows: int, num_columns: int, *, width: float) -> Band:
     """Return Sakoe and Chiba's band along the straight line from both first to both last frames.
 
     A path may stray by `width`, a share of the length of b in (0, 1], to either side of the line.
     """
-    if not 0 < width <= 1:
-        raise ValueError(f"band must be a share of the length, above 0 and at most 1, got {width}")
+    check_width(width)
     if num_rows == 1 or num_columns == 1:
         return whole_band(num_rows, num_columns)
     slope = (num_columns - 1) / (num_rows - 1)

@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from cycleback.alignment.bounds import Band
 from cycleback.alignment.distances import Floats, Indices, matched_squared, pairwise_squared, spread_frames
 
 REACH = 0.1  # share of the video; a phase of an action is seldom shorter, so a larger miss is another moment
@@ -112,28 +113,43 @@ NEAREST = ConfidenceCurve(
 
 
 def estimate_confidence(
-    distances: Floats, indices: Indices, *, curve: ConfidenceCurve | None = None
+    distances: Floats,
+    indices: Indices,
+    *,
+    curve: ConfidenceCurve | None = None,
+    within: Band | None = None,
 ) -> Floats:
     """Return the confidence (T,) in [0, 1] of matches `indices` (T,), given squared `distances` (T, S).
 
-    A `curve` fitted to `score_matches` of your own matches replaces the two built-in curves.
+    Args:
+        distances: Between all frames of both videos.
+        indices: The matches.
+        curve: Fitted to `score_matches` of your own matches; it replaces the two built-in curves.
+        within: The frames of b that each frame may match, if not all; no other frame is doubted.
     """
-    return (curve or _built_in(indices)).apply(score_matches(distances, indices))
+    return (curve or _built_in(indices)).apply(score_matches(distances, indices, within=within))
 
 
-def score_matches(distances: Floats, indices: Indices) -> Floats:
-    """Return the score (T,) in [0, 1] of matches `indices` (T,), given squared `distances` (T, S)."""
+def score_matches(distances: Floats, indices: Indices, *, within: Band | None = None) -> Floats:
+    """Return the score (T,) in [0, 1] of matches `indices` (T,), given squared `distances` (T, S).
+
+    `within` limits the frames of b that each frame may match.
+    """
     frames, columns = map(np.arange, distances.shape)
     unit = float(np.median(distances.min(axis=1)))
+    matched, typical = distances[frames, indices], np.median(distances, axis=1)  # (T,) each
+    if within is not None:
+        distances = np.where(_lies_within(within, frames[:, None], columns), distances, np.inf)
     focus = match_focus(distances, indices, columns=columns, reach=tolerance(len(columns)), unit=unit)
-    matched = distances[frames, indices]  # (T,)
     landing = distances.argmin(axis=0)[indices]  # (T,)
     is_nearest = matched <= distances[landing, indices]  # of equally near frames, the start itself
     agreement = cycle_agreement(np.where(is_nearest, 0, np.abs(landing - frames)))
-    return focus * (match_margin(matched, np.median(distances, axis=1)) * agreement) ** 0.25
+    return focus * (match_margin(matched, typical) * agreement) ** 0.25
 
 
-def sample_confidence(a: Floats, b: Floats, indices: Indices, *, chunk_frames: int = 1024) -> Floats:
+def sample_confidence(
+    a: Floats, b: Floats, indices: Indices, *, chunk_frames: int = 1024, within: Band | None = None
+) -> Floats:
     """Return the confidence (T,) of matches of `a` (T, D) in `b` (S, D) from at most 2,048 frames of each."""
     starts, columns = spread_frames(len(a), SAMPLED_FRAMES), spread_frames(len(b), SAMPLED_FRAMES)
     few_a, few_b = a[starts], b[columns]
@@ -144,8 +160,12 @@ def sample_confidence(a: Floats, b: Floats, indices: Indices, *, chunk_frames: i
         part = slice(i, i + chunk_frames)
         distances = pairwise_squared(a[part], few_b)
         typical[part] = np.median(distances, axis=1)
-        focus[part] = match_focus(distances, indices[part], columns=columns, reach=reach, unit=unit)
         back = pairwise_squared(b[indices[part]], few_a)
+        if within is not None:
+            frames = np.arange(len(a))[part, None]
+            distances = np.where(_lies_within(within, frames, columns), distances, np.inf)
+            back = np.where(_lies_within(within, starts, indices[part, None]), back, np.inf)
+        focus[part] = match_focus(distances, indices[part], columns=columns, reach=reach, unit=unit)
         landing = starts[back.argmin(axis=1)]
         errors[part] = np.abs(landing - np.arange(len(a))[part]) * (back.min(axis=1) < matched[part])
     score = focus * (match_margin(matched, typical) * cycle_agreement(errors)) ** 0.25
@@ -158,20 +178,23 @@ def match_focus(
     """Return the focus (R,) of matches: the share of all weight within `reach` frames of the match.
 
     Args:
-        distances: (R, C), squared distances to frames `columns` of b.
+        distances: (R, C), squared distances to frames `columns` of b; inf for frames that do not count.
         indices: (R,), the match of each frame.
         columns: (C,), increasing.
         reach: In frames of b.
         unit: The u above.
     """
-    excess = distances - distances.min(axis=1, keepdims=True)
+    nearest = distances.min(axis=1, keepdims=True)
+    excess = distances - np.where(np.isfinite(nearest), nearest, 0.0)
     with np.errstate(over="ignore"):  # a unit of 0, as for equal videos, counts the nearest alone
         weights = np.exp(-(excess / max(unit, np.finfo(np.float64).tiny)))
     upto = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights, axis=1)], axis=1)
     rows = np.arange(len(weights))
     first = np.searchsorted(columns, indices - reach, side="left")
     last = np.searchsorted(columns, indices + reach, side="right")
-    focus: Floats = np.clip((upto[rows, last] - upto[rows, first]) / upto[:, -1], 0.0, 1.0)
+    near, total = upto[rows, last] - upto[rows, first], upto[:, -1]
+    shares = np.divide(near, total, out=np.ones_like(near), where=total > 0)  # 1 where no other frame counts
+    focus: Floats = np.clip(shares, 0.0, 1.0)
     return focus
 
 
@@ -190,6 +213,12 @@ def cycle_agreement(errors: Floats | Indices) -> Floats:
 def tolerance(num_frames: int) -> float:
     """Return by how many frames a match in a video of `num_frames` may be off and still be right."""
     return max(TOLERANCE_FRAMES, TOLERANCE * num_frames)
+
+
+def _lies_within(band: Band, rows: Indices, columns: Indices) -> NDArray[np.bool_]:
+    """Return whether each cell lies in `band`; rows and columns are broadcast."""
+    inside: NDArray[np.bool_] = (band.start[rows] <= columns) & (columns < band.stop[rows])
+    return inside
 
 
 def _built_in(indices: Indices) -> ConfidenceCurve:

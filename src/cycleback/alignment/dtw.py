@@ -24,14 +24,14 @@ Shapes: T frames of video a, S frames of video b, L steps of the path.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment.bounds import Band, Ends, price_ends, slanted_band, whole_band
 from cycleback.alignment.distances import Floats, Indices, as_matrix
+from cycleback.compilation import compile_loops
 
 Block = tuple[int, int, Floats]  # first row, first column, costs
 Warp = tuple[Indices, float]  # path (L, 2) and its price
@@ -224,18 +224,5 @@ def trace_back(s: Sweep) -> Indices:
 
 @cache
 def fastest_kernels() -> Kernels:
-    """Return the sweep and the trace back, compiled where numba is installed.
-
-    Compiled functions release the interpreter lock, so that plain threads can work on several pairs. Numba's
-    own threads would end the process when it forks, or when two threads call them.
-    """
-    try:
-        njit: Any = import_module("numba").njit
-    except ImportError:
-        return sweep_diagonals, trace_back
-    try:
-        keep = njit(cache=True, nogil=True)
-        return keep(sweep_cells), keep(trace_back)
-    except RuntimeError:  # no writable folder for the compiled code: compile again in each process
-        discard = njit(nogil=True)
-        return discard(sweep_cells), discard(trace_back)
+    """Return the sweep and the trace back, compiled where numba is installed."""
+    return cast(Kernels, compile_loops(sweep_cells, trace_back) or (sweep_diagonals, trace_back))

@@ -23,6 +23,9 @@ confidence = (match^2 x agreement^2 x likeness)^(1/5), all in [0, 1]
 
 The confidence ranks labels; it is not a probability.
 
+Pins between a labelled video and the new one hold their alignment. Where the frame of a label is pinned, the
+label lies at the pin, with confidence 1.
+
 Shapes: T frames of a labelled video, N of the new one, D embedding size, L labels, V votes for a label, C
 candidate frames.
 """
@@ -36,6 +39,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import align
+from cycleback.alignment.pins import Pairs
 from cycleback.applications.label_probe import Hint, Mark, Marks
 
 REACH_FRAMES, REACH = 3.0, 0.01  # h above: how far a vote reaches, in frames or as a share of the video
@@ -45,6 +49,7 @@ PRIOR_SPREAD = 0.3  # of the logarithm of a duration, before any is known; it co
 MIN_DURATION = 0.5  # frames; labels may coincide, but the logarithm must be finite
 MIN_LIKENESS = 0.05  # what the probe sees varies around 0 where a label is not
 MIN_WEIGHT = 1e-6  # of a source that finds no match: it still counts where it is the only one
+PIN_EVIDENCE = 1e3  # more than all votes, durations and hints together
 MAX_CANDIDATES = 1000  # frames considered, those with the most evidence: time grows with their square
 
 Method = Literal["auto", "dtw", "nearest"]
@@ -59,6 +64,7 @@ def vote(
     *,
     hints: Mapping[Mark, Hint] | None = None,
     method: Method = "auto",
+    pins: Sequence[Pairs] | None = None,
 ) -> Found:
     """Find the frame and the confidence of each mark of `sources` in a new video.
 
@@ -67,18 +73,29 @@ def vote(
         sources: (T, D) embeddings of each labelled video, and its marks; marks may be missing in some.
         hints: what a probe sees of each mark in the new video.
         method: "auto", "dtw" or "nearest", see `cycleback.alignment.align`.
+        pins: for each source, pairs of its frames and frames of the new video that are set by hand.
     """
     length = len(np.asarray(embeddings))
-    tables = _collect_votes(embeddings, sources, length=length, method=method)
+    pinned = [{int(i): int(j) for i, j in own} for own in pins or [()] * len(sources)]
+    tables = _collect_votes(embeddings, sources, length=length, method=method, pins=pinned)
     hints = hints or {mark: Hint(np.zeros(length), 0.0) for mark in tables}
     seen = {mark: np.append(hint.scores, hint.scores[-1]) for mark, hint in hints.items()}
     evidence = {mark: _evidence(tables[mark], mark, length) + seen[mark] for mark in tables}  # (N + 1,) each
+    held = {
+        (mark, own[at])
+        for own, (_, marks) in zip(pinned, sources, strict=True)
+        for mark, at in marks.items()
+        if at in own
+    }
+    for mark, frame in held:
+        evidence[mark][frame] += PIN_EVIDENCE
     middles = {mark: weighted_median(table[:, 0], table[:, 1]) for mark, table in tables.items()}
     places = choose_frames(evidence, middles, [marks for _, marks in sources])
     found = {}
     for mark, frame in places.items():
         likeness = seen[mark][frame] / hints[mark].usual if hints[mark].usual > 0 else 1.0
-        found[mark] = frame, _confidence(tables[mark], frame - tables[mark][:, 0], length, likeness=likeness)
+        confidence = _confidence(tables[mark], frame - tables[mark][:, 0], length, likeness=likeness)
+        found[mark] = frame, 1.0 if (mark, frame) in held else confidence
     return found
 
 
@@ -118,10 +135,18 @@ def choose_frames(
 
 
 def _collect_votes(
-    embeddings: ArrayLike, sources: Sequence[tuple[ArrayLike, Marks]], *, length: int, method: Method
+    embeddings: ArrayLike,
+    sources: Sequence[tuple[ArrayLike, Marks]],
+    *,
+    length: int,
+    method: Method,
+    pins: Sequence[Mapping[int, int]],
 ) -> dict[Mark, Floats]:
     """Return the votes (V, 3) for each mark: frame, weight (they sum to 1), confidence of the match."""
-    alignments = [align(source, embeddings, method=method) for source, _ in sources]
+    alignments = [
+        align(source, embeddings, method=method, pins=own.items())
+        for own, (source, _) in zip(pins, sources, strict=True)
+    ]
     distances = np.array([each.distances[each.matched].mean() for each in alignments])  # (V,)
     floor = MIN_DISTANCE * float(distances.mean()) or 1.0  # all are 0 for equal videos
     weights = ((distances + floor) / floor) ** -2.0

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import ALIGNED_AXES, discriminant_axes
+from cycleback.alignment import ALIGNED_AXES, check_pins, discriminant_axes
 from cycleback.annotations import Annotation, Event, Moment, Segment
 from cycleback.applications.label_probe import Mark, fit_probe
 from cycleback.applications.label_votes import Found, Method, vote
 from cycleback.data.labels import nearest_frame
+from cycleback.data.pins import Pin, match_pins, select_pairs
 from cycleback.data.records import NameIndex
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError
@@ -59,6 +60,7 @@ def transfer_labels(
     *,
     segments: Mapping[str, Sequence[Span]] | None = None,
     method: Method = "auto",
+    pins: Sequence[Pin] = (),
 ) -> TransferredLabels:
     """Carry key events and segments from the labelled videos over to all others of the same action.
 
@@ -70,7 +72,10 @@ def transfer_labels(
         segments: video -> (name, first frame, frame after the last); segments of one name are told apart by
             their order.
         method: "auto", "dtw" or "nearest", see `cycleback.alignment.align`.
+        pins: frames set by hand. Those between a labelled and an unlabelled video hold their alignment, and a
+            label whose frame is pinned lies at the pin. Other pins change nothing.
     """
+    pins = match_pins(pins, embeddings.names)
     marks = _collect_marks(embeddings, labels, segments or {})
     if not marks:
         raise DataError("no labels to carry over: none of the videos has an event or a segment")
@@ -79,7 +84,7 @@ def transfer_labels(
         own = embeddings.of_action(action)
         known = {name: marks[name] for name in own if name in marks}
         if known and len(known) < len(own):
-            found |= _find_marks({name: own[name] for name in own}, known, method=method)
+            found |= _find_marks({name: own[name] for name in own}, known, method=method, pins=pins)
     found |= {name: {mark: (frame, None) for mark, frame in given.items()} for name, given in marks.items()}
     videos = {name: _annotate(embeddings, name, found[name]) for name in embeddings if name in found}
     left_out = [name for name in embeddings if name not in found]
@@ -139,18 +144,27 @@ def label_transfer_error(
 
 
 def _find_marks(
-    videos: Mapping[str, NDArray[Any]], known: Mapping[str, Mapping[Mark, int]], *, method: Method
+    videos: Mapping[str, NDArray[Any]],
+    known: Mapping[str, Mapping[Mark, int]],
+    *,
+    method: Method,
+    pins: Sequence[Pin],
 ) -> dict[str, Found]:
     """Find the marks of `known` videos in all other `videos` (N, D) of one action."""
     axes = discriminant_axes(list(videos.values()))
     turned = {name: video @ axes for name, video in videos.items()}
     probe = fit_probe([(turned[name], marks) for name, marks in known.items()])
     voters = [(turned[name][:, :ALIGNED_AXES], marks) for name, marks in known.items()]
-    return {
-        name: vote(video[:, :ALIGNED_AXES], voters, hints=probe(video), method=method)
-        for name, video in turned.items()
-        if name not in known
-    }
+    found = {}
+    for name, video in turned.items():
+        if name in known:
+            continue
+        pinned = [
+            check_pins(select_pairs(pins, one, name), len(videos[one]), len(video), names=(one, name))
+            for one in known
+        ]
+        found[name] = vote(video[:, :ALIGNED_AXES], voters, hints=probe(video), method=method, pins=pinned)
+    return found
 
 
 def _match_video(annotation: Annotation, index: NameIndex) -> str:

@@ -5,6 +5,7 @@ Shapes: T output frames, V videos, N frames of a video.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from cycleback.alignment import Alignment, align
 from cycleback.alignment.confidence import pool_adjacent_violators
+from cycleback.alignment.pins import place_pins
+from cycleback.data.pins import Pin, match_pins
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 from cycleback.video import frame_times
@@ -44,6 +47,7 @@ def smooth_pace(
     method: Method = "auto",
     fps: float | None = None,
     smoothing_s: float = SMOOTHING_S,
+    pins: Sequence[Pin] = (),
 ) -> Pace:
     """Match every named video to the pace of `reference` and smooth the match; the reference plays as filmed.
 
@@ -54,18 +58,21 @@ def smooth_pace(
     Args:
         fps: output frames per second; default: the reference's.
         smoothing_s: see `smooth_times`; 0 keeps the raw match.
+        pins: frames set by hand, which smoothing does not move, see `pin_to_reference`.
     """
     clock = read_times(embeddings, reference)  # (S,)
     span = float(clock[-1] - clock[0])
     mean_rate = (len(clock) - 1) / span if span > 0 else embeddings.fps(reference) or 30.0
     rate = fps or mean_rate
     seconds = np.arange(int(clock[-1] * rate + 1e-6) + 1) / rate  # (T,)
+    pinned = pin_to_reference(embeddings, names, reference=reference, method=method, pins=pins)
     sources, positions, cuts = [], [], []
     for name in names:
         own, source = read_times(embeddings, name), clock  # (N,), (S,)
         if name != reference:
-            match = align(embeddings[reference], embeddings[name], method=method)
-            source = smooth_times(clock, match_seconds(match, clock, own), smoothing_s=smoothing_s)
+            match = align(embeddings[reference], embeddings[name], method=method, pins=pinned[name])
+            raw, fixed = match_seconds(match, clock, own), pinned[name][:, 0]
+            source = smooth_times(clock, raw, smoothing_s=smoothing_s, fixed=fixed)
         sources.append(np.interp(seconds, clock, source))
         positions.append(np.interp(sources[-1], own, np.arange(len(own))))
         cuts.append((float(source[0] - own[0]), float(own[-1] - source[-1])))
@@ -87,13 +94,27 @@ def match_seconds(match: Alignment, clock: Seconds, own: Seconds) -> Seconds:
     return np.clip(seconds + clock - clock[inside], own[0], own[-1])
 
 
-def smooth_times(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Seconds:
+def smooth_times(
+    seconds: Seconds, source: Seconds, *, smoothing_s: float, fixed: Indices | None = None
+) -> Seconds:
     """Smooth the time map `source` (T,) at `seconds` (T,): the result never decreases and keeps both ends.
 
     Isotonic regression gives the nearest non-decreasing map. A Gaussian window with standard deviation
     `smoothing_s` then averages it, which keeps it non-decreasing. Beyond its ends the map is point-mirrored,
-    which keeps the ends in place.
+    which keeps the ends in place. The entries `fixed` (K,), in order, stay in place, too: each stretch
+    between two of them is smoothed by itself.
     """
+    edges = [0, *([] if fixed is None else fixed.tolist()), len(source) - 1]
+    smooth = np.empty_like(source)
+    for first, last in pairwise(edges):
+        part = slice(first, last + 1)
+        smooth[part] = _smooth_stretch(seconds[part], source[part], smoothing_s=smoothing_s)
+    if fixed is not None:
+        smooth[fixed] = source[fixed]  # without rounding
+    return np.maximum.accumulate(smooth)
+
+
+def _smooth_stretch(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Seconds:
     rising = pool_adjacent_violators(source)
     if len(source) < 3 or smoothing_s <= 0:
         return rising
@@ -111,16 +132,57 @@ def smooth_times(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Se
 
 
 def match_reference(
-    embeddings: EmbeddingSet, names: Sequence[str], *, reference: str, method: Method = "auto"
+    embeddings: EmbeddingSet,
+    names: Sequence[str],
+    *,
+    reference: str,
+    method: Method = "auto",
+    pins: Sequence[Pin] = (),
 ) -> list[Indices]:
-    """For each named video, find the frame that matches each frame of the reference, without smoothing."""
+    """For each named video, find the frame that matches each frame of the reference, without smoothing.
+
+    `pins` are frames set by hand, see `pin_to_reference`.
+    """
+    pinned = pin_to_reference(embeddings, names, reference=reference, method=method, pins=pins)
     length = len(embeddings[reference])
     return [
         np.arange(length)
         if name == reference
-        else align(embeddings[reference], embeddings[name], method=method).indices
+        else align(embeddings[reference], embeddings[name], method=method, pins=pinned[name]).indices
         for name in names
     ]
+
+
+def pin_to_reference(
+    embeddings: EmbeddingSet,
+    names: Sequence[str],
+    *,
+    reference: str,
+    method: Method = "auto",
+    pins: Sequence[Pin] = (),
+) -> dict[str, Indices]:
+    """Return the pins (K, 2) of each named video with the reference: its frame, and the video's frame.
+
+    A pin between two other videos is placed at the frame of the reference that the surer of its two frames
+    matches, and holds both frames there. So the two are shown together. Pins of videos that are not named are
+    left out.
+    """
+    videos = list(dict.fromkeys([reference, *names]))
+    place = {name: number for number, name in enumerate(videos)}
+    used = match_pins(pins, videos)
+
+    def match(video: int, own: Indices) -> tuple[Indices, NDArray[np.float64]]:
+        found = align(embeddings[videos[video]], embeddings[reference], method=method, pins=own[:, ::-1])
+        return found.indices, found.confidence
+
+    pinned = place_pins(
+        [(place[pin.video_a], pin.frame_a, place[pin.video_b], pin.frame_b) for pin in used],
+        [len(embeddings[name]) for name in videos],
+        reference=0,
+        match=match,
+        names=videos,
+    )
+    return dict(zip(videos, pinned, strict=True))
 
 
 def keep_own_pace(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Indices]:

@@ -8,7 +8,7 @@ time map.
 """
 
 import wave
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +17,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment import align, nearest_neighbors
-from cycleback.applications.pace import Seconds, locate_videos, read_times, smooth_times
+from cycleback.alignment import align, check_pins
+from cycleback.alignment.pins import NO_PINS, find_nearest
+from cycleback.applications.pace import Indices, Seconds, locate_videos, read_times, smooth_times
 from cycleback.applications.sound_warp import TimeMap, read_samples, warp_sound
+from cycleback.data.pins import Pin, match_pins, select_pairs
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import UserError, VideoError
 from cycleback.files import atomic_file, check_output
@@ -59,9 +61,18 @@ class TransferredSound:
 
 
 def transfer_sound(
-    embeddings: EmbeddingSet, source: str, target: str, *, method: Method = "smooth"
+    embeddings: EmbeddingSet,
+    source: str,
+    target: str,
+    *,
+    method: Method = "smooth",
+    pins: Sequence[Pin] = (),
 ) -> TransferredSound:
-    """Retime the sound of video `source` to the pictures of video `target`; both are names in the set."""
+    """Retime the sound of video `source` to the pictures of video `target`; both are names in the set.
+
+    At `pins` between the two videos, the sound of the source's frame is heard at the target's frame. Blocks
+    only search between the pins.
+    """
     if method not in SOUND_METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, SOUND_METHODS))}, got {method!r}")
     heard, seen = (locate_videos(embeddings, [name])[0] for name in (source, target))
@@ -72,11 +83,13 @@ def transfer_sound(
         source_times=read_times(embeddings, source),
         target_times=read_times(embeddings, target),
     )
+    pairs = select_pairs(match_pins(pins, [source, target]), target, source)
+    pinned = check_pins(pairs, len(pair.target), len(pair.source), names=(target, source))
     audio, duration_s = read_audio(heard), probe(seen).duration_s
     if method == "blocks":
-        confidence = align(pair.target, pair.source, method="nearest").confidence
-        return TransferredSound(join_blocks(audio, pair, duration_s=duration_s), confidence)
-    clock, confidence = match_times(pair)
+        confidence = align(pair.target, pair.source, method="nearest", pins=pinned).confidence
+        return TransferredSound(join_blocks(audio, pair, duration_s=duration_s, pins=pinned), confidence)
+    clock, confidence = match_times(pair, pins=pinned)
     return TransferredSound(warp_sound(audio, clock, duration_s=duration_s), confidence)
 
 
@@ -92,34 +105,55 @@ def check_sound_pair(source: Path, target: Path) -> None:
 
 
 def match_times(
-    pair: Pair, *, method: Literal["auto", "dtw"] = "auto"
+    pair: Pair, *, method: Literal["auto", "dtw"] = "auto", pins: Indices = NO_PINS
 ) -> tuple[TimeMap, NDArray[np.float64]]:
     """Find the second of the source for each second of the target, and the confidence (T,) of its frames.
 
-    Before and after the frames that are matched, the sound plays at full pace.
+    Before and after the frames that are matched, the sound plays at full pace. The map passes through all
+    `pins` (K, 2), frames of the target and of the source.
     """
     rows = add_motion(pair.target, pair.target_times)
-    alignment = align(rows, add_motion(pair.source, pair.source_times), method=method)
+    alignment = align(rows, add_motion(pair.source, pair.source_times), method=method, pins=pins)
     matched = alignment.matched
     clock = fit_time_map(
         alignment.positions[matched],
         target_times=pair.target_times[matched],
         source_times=pair.source_times,
+        fixed=pins[:, 0] - int(matched.argmax()),
     )
     return clock, alignment.confidence
 
 
-def fit_time_map(positions: NDArray[np.float64], *, target_times: Seconds, source_times: Seconds) -> TimeMap:
+def fit_time_map(
+    positions: NDArray[np.float64],
+    *,
+    target_times: Seconds,
+    source_times: Seconds,
+    fixed: Indices = NO_PINS[:, 0],
+) -> TimeMap:
     """Fit a smooth time map to matches.
 
     Args:
         positions: (K,) frames of the source, with fractions, never running backwards.
         target_times: (K,) seconds of the target's frames that match them.
         source_times: (S,) seconds of the source's frames.
+        fixed: which of the K points the map passes through exactly, in order.
     """
     matches = np.interp(positions, np.arange(len(source_times)), source_times)
-    source = smooth_times(target_times, matches, smoothing_s=SMOOTHING_S)
-    return TimeMap(target_times, source + MIN_PACE * (target_times - target_times[0]))
+    source = smooth_times(target_times, matches, smoothing_s=SMOOTHING_S, fixed=fixed)
+    return TimeMap(target_times, _keep_moving(target_times, source, fixed))
+
+
+def _keep_moving(times: Seconds, source: Seconds, fixed: Indices) -> Seconds:
+    """Tilt the map `source` (K,) a little, so that it rises everywhere; the points `fixed` stay.
+
+    Between fixed points the map turns towards the straight line from one to the next.
+    """
+    anchors = fixed if len(fixed) else np.array([0])
+    inside = np.clip(times, times[anchors[0]], times[anchors[-1]])
+    line = np.interp(times, times[anchors], source[anchors])
+    tilted: Seconds = source + MIN_PACE * np.where(inside == times, line - source, times - inside)
+    return tilted
 
 
 def add_motion(embeddings: Embeddings, times: Seconds) -> NDArray[np.float64]:
@@ -133,15 +167,19 @@ def add_motion(embeddings: Embeddings, times: Seconds) -> NDArray[np.float64]:
     return np.concatenate([rows, MOTION_WEIGHT * (after - before)], axis=1)
 
 
-def join_blocks(audio: Audio, pair: Pair, *, duration_s: float, frames: int = BLOCK_FRAMES) -> Audio:
+def join_blocks(
+    audio: Audio, pair: Pair, *, duration_s: float, frames: int = BLOCK_FRAMES, pins: Indices = NO_PINS
+) -> Audio:
     """For every `frames` of the target, play the sound of the nearest frames of the source.
 
-    The embeddings of a block are averaged, as in the paper; the joints are not smoothed.
+    The embeddings of a block are averaged, as in the paper; the joints are not smoothed. A block is searched
+    between the `pins` (K, 2), frames of the target and of the source, before and after its first frame.
     """
     count = max(1, min(frames, len(pair.source), len(pair.target)))
     starts = np.arange(0, len(pair.target), count)
     windows = np.minimum(starts, len(pair.target) - count)  # the last block may be short
-    matches = nearest_neighbors(_window_means(pair.target, count)[windows], _window_means(pair.source, count))
+    means = _window_means(pair.target, count), _window_means(pair.source, count)
+    matches = find_nearest(*means, np.minimum(pins, [len(means[0]) - 1, len(means[1]) - 1]))[windows]
     begins = np.round(pair.source_times[matches + starts - windows] * audio.rate).astype(np.int64)
     edges = np.round(np.append(pair.target_times[starts], duration_s) * audio.rate).astype(np.int64)
     pieces = [

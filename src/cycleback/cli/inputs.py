@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
 
 PRETRAINED = "pretrained"
+MAX_NAMED = 10  # mirrored videos
 
 
 def embed_inputs(
@@ -51,11 +52,18 @@ def embed_inputs(
 
 
 def print_streams(embeddings: "EmbeddingSet") -> None:
-    """Print a line on stderr that says how much each stream of the encoder counts, if it has streams."""
+    """Say on stderr how much each stream of the encoder counts, and which videos were turned round."""
     from cycleback.models.streams import describe_streams
 
     if embeddings.streams:
         print(describe_streams(embeddings.streams), file=sys.stderr)
+    if embeddings.mirrored:
+        named = ", ".join(embeddings.mirrored[:MAX_NAMED])
+        others = len(embeddings.mirrored) - MAX_NAMED
+        print(
+            f"mirrored videos, turned round: {named}" + (f" and {others} more" if others > 0 else ""),
+            file=sys.stderr,
+        )
 
 
 def load_or_embed(

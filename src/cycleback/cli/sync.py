@@ -122,11 +122,12 @@ def _tell_cuts(
         for path, (before, after) in zip(files, cuts, strict=True)
         if max(before, after) >= MIN_CUT_S
     ]
-    words = [
-        f"; {Path(cut['video']).name} without its first {cut['before_s']:g} s and last {cut['after_s']:g} s"
-        for cut in told
-    ]
-    return told, "".join(words)
+    words = ""
+    for cut in told:
+        ends = {"first": cut["before_s"], "last": cut["after_s"]}
+        missing = " and ".join(f"{end} {cut_s:g} s" for end, cut_s in ends.items() if cut_s >= MIN_CUT_S)
+        words += f"; {Path(cut['video']).name} without its {missing}"
+    return told, words
 
 
 def _embed(

@@ -78,6 +78,7 @@ def embed_records(
         encoder=fingerprint(encoder),
         can_count_frames=encoder.embedder.can_count_frames,
         streams=encoder.base.stream_weights if isinstance(encoder.base, FusedBase) else None,
+        mirrored=features.mirrored if isinstance(features, FusedFeatures) else (),
         event_names=list(event_names) or None,
     )
 

@@ -4,7 +4,7 @@ Shapes: N frames of a whole video, D embedding size.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -56,6 +56,7 @@ class EmbeddingSet:
         encoder: str | None = None,
         can_count_frames: bool = False,
         streams: Mapping[str, float] | None = None,
+        mirrored: Collection[str] = (),
         event_names: Sequence[str] | None = None,
     ) -> Self:
         """Build a set from one (N, D) array per video; all mappings use the same names.
@@ -71,6 +72,7 @@ class EmbeddingSet:
             encoder: fingerprint of the encoder that made the embeddings.
             can_count_frames: whether its embedder is recurrent, and so may solve the task by counting.
             streams: the weight of each stream of the encoder, if it has streams.
+            mirrored: the videos that show the action mirrored and were turned round.
             event_names: all key events, in order; by default the events of the videos.
         """
         rates = dict.fromkeys(arrays, fps) if isinstance(fps, int | float) else fps
@@ -93,6 +95,7 @@ class EmbeddingSet:
             encoder=encoder,
             can_count_frames=can_count_frames,
             streams=streams,
+            mirrored=mirrored,
         )
         return cls(_join(blocks.values()), _join(clocks), index)
 
@@ -151,6 +154,11 @@ class EmbeddingSet:
     def streams(self) -> dict[str, float]:
         """The weight of each stream of the encoder; empty if it sees only appearance, or vectors."""
         return dict(self._index.streams)
+
+    @property
+    def mirrored(self) -> tuple[str, ...]:
+        """The videos whose motion and pose were turned round, because they show the action mirrored."""
+        return self._index.mirrored
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -241,7 +249,9 @@ class EmbeddingSet:
                 raise EmbeddingError(f"{name}: {count} embeddings for {entry.length} frames")
         blocks = _check_arrays({name: arrays[name] for name in self})
         times = _join([self.times(name) for name in self])
-        index = replace(self._index.compact(), encoder=encoder, can_count_frames=False, streams={})
+        index = replace(
+            self._index.compact(), encoder=encoder, can_count_frames=False, streams={}, mirrored=()
+        )
         return type(self)(_join(blocks.values()), times, index)
 
 

@@ -7,7 +7,7 @@ Shapes: N frames of a whole video, D embedding size.
 
 import json
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -52,6 +52,7 @@ class SetIndex:
     encoder: str | None = None
     can_count_frames: bool = False  # whether its embedder knows how long the video has run
     streams: Mapping[str, float] = field(default_factory=dict)  # the weight of each, of an encoder of streams
+    mirrored: tuple[str, ...] = ()  # videos that were turned round
 
     @classmethod
     def build(
@@ -62,6 +63,7 @@ class SetIndex:
         encoder: str | None,
         can_count_frames: bool = False,
         streams: Mapping[str, float] | None = None,
+        mirrored: Collection[str] = (),
     ) -> Self:
         """Index `entries`; without `event_names`, events are named in order of appearance."""
         labelled = tuple(dict.fromkeys(event for entry in entries for event in entry.events))
@@ -71,14 +73,16 @@ class SetIndex:
                 raise EmbeddingError(f"there is no key event {event!r}. {did_you_mean(event, names)}")
         by_name = {entry.name: entry for entry in entries}
         events = _events_by_action(entries, names)
-        return cls(by_name, names, events, encoder, can_count_frames, dict(streams or {}))
+        turned = tuple(name for name in by_name if name in mirrored)
+        return cls(by_name, names, events, encoder, can_count_frames, dict(streams or {}), turned)
 
     def subset(self, names: Sequence[str]) -> Self:
         """Return the index of the videos `names`, in that order."""
         if len(set(names)) < len(names):
             twice = next(name for name in names if list(names).count(name) > 1)
             raise ValueError(f"a subset takes each video once, got {twice!r} twice")
-        return replace(self, entries={name: self.entry(name) for name in names})
+        mirrored = tuple(name for name in names if name in self.mirrored)
+        return replace(self, entries={name: self.entry(name) for name in names}, mirrored=mirrored)
 
     def entry(self, name: str) -> VideoEntry:
         """Look up one video; the error for an unknown one suggests the closest name."""
@@ -100,6 +104,7 @@ class SetIndex:
         """Return the content of `index.json`."""
         head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "encoder": self.encoder}
         head |= {"can_count_frames": self.can_count_frames, "streams": dict(self.streams)}
+        head |= {"mirrored": self.mirrored}
         labels = {"event_names": self.event_names, "action_events": dict(self.action_events)}
         return {**head, **labels, "videos": [asdict(entry) for entry in self.entries.values()]}
 
@@ -122,6 +127,7 @@ class SetIndex:
                 content["encoder"],
                 bool(content.get("can_count_frames", False)),
                 dict(content.get("streams", {})),
+                tuple(content.get("mirrored", ())),
             )
             is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
         except (KeyError, TypeError, AttributeError) as error:

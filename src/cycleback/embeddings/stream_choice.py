@@ -89,7 +89,7 @@ def find_mirrored(
     """Return which videos show the action mirrored, such as a left-handed player among right-handed ones.
 
     Each video is compared with some others as it is and mirrored. Without `references`, the videos agree
-    among themselves, and the larger part counts as not mirrored.
+    among themselves, and the larger part counts as not mirrored; of equal parts, that of the first video.
 
     Args:
         videos: vectors (N, V) of each video, and those of the mirrored video.
@@ -106,13 +106,16 @@ def find_mirrored(
     )  # above 0: this video is nearer to that reference when mirrored
     signs = np.ones(len(chosen))
     for _ in range(ROUNDS):
-        votes = table[chosen] @ signs
-        turned = np.where(votes > MIN_ADVANTAGE * len(chosen), -1.0, 1.0)
-        if (turned == signs).all():
+        before = signs.copy()
+        for place in [*range(1, len(chosen)), 0]:  # one by one: two that turn at once stay opposite for ever
+            vote = table[chosen[place]] @ signs
+            signs[place] = -1.0 if vote > MIN_ADVANTAGE * len(chosen) else 1.0
+        if (before == signs).all():
             break
-        signs = turned
     is_mirrored = table @ signs > MIN_ADVANTAGE * len(chosen)
-    return (is_mirrored if 2 * is_mirrored.sum() <= len(pairs) else ~is_mirrored).tolist()  # type: ignore[no-any-return]
+    others = len(pairs) - is_mirrored.sum()
+    is_larger = is_mirrored.sum() > others or (is_mirrored.sum() == others and is_mirrored[0])
+    return (~is_mirrored if is_larger else is_mirrored).tolist()  # type: ignore[no-any-return]
 
 
 def _advantage(reference: Sampled, plain: Sampled, turned: Sampled) -> float:
