@@ -24,6 +24,7 @@ from cycleback.errors import UserError
 from cycleback.search.corpus import Corpus
 from cycleback.search.hits import find
 from cycleback.search.query import make_frame_query
+from cycleback.web.project import video_id
 
 if TYPE_CHECKING:
     from cycleback.web.app import Studio
@@ -149,47 +150,42 @@ class ProgressItem(BaseModel):
     confidence: list[float]
 
 
-def routes(studio: "Studio") -> APIRouter:
-    """Search, odd takes, map, progress and sound."""
-    router, kept = APIRouter(), Kept()
-    project = studio.project
+class Explorer:
+    """Answers about the videos of a project, by id."""
 
-    def recall(*key: Hashable, compute: Callable[[EmbeddingSet], Any]) -> Any:
-        videos = studio.matches.embeddings
-        return kept.fetch((studio.matches.revision, *key), lambda: compute(videos))
+    def __init__(self, studio: "Studio") -> None:
+        self._studio, self._kept = studio, Kept()
 
-    def id_of(name: str) -> str:
-        return project.find(name).id
+    def recall(self, *key: Hashable, compute: Callable[[EmbeddingSet], Any]) -> Any:
+        """Return what is computed from the embeddings, or was computed before."""
+        videos = self._studio.matches.embeddings
+        return self._kept.fetch((self._studio.matches.revision, *key), lambda: compute(videos))
 
-    @router.get("/search")
-    def search(
-        video: str,
-        frame: Annotated[int, Query(ge=0)],
-        count: Annotated[int, Query(ge=1, le=500)] = 60,
-        per_video: Annotated[int, Query(ge=1, le=20)] = 1,
-    ) -> list[HitItem]:
+    def name(self, id: str) -> str:
+        """Return the name of a video."""
+        return self._studio.project.video(id).name
+
+    def search(self, id: str, frame: int, *, count: int, per_video: int) -> list[HitItem]:
         """Find the same moment in the other videos, the most similar first."""
-        corpus = recall("corpus", compute=Corpus.of_set)
-        query = make_frame_query(corpus, project.video(video).name, frame=frame)
-        hits = find(corpus, query, k=count, per_video=per_video)
+        corpus = self.recall("corpus", compute=Corpus.of_set)
+        query = make_frame_query(corpus, self.name(id), frame=frame)
         return [
             HitItem(
-                id=id_of(hit.video),
+                id=video_id(hit.video),
                 frame=hit.frame,
                 seconds=round(hit.seconds, 6),
                 similarity=round(hit.similarity, DIGITS),
             )
-            for hit in hits
+            for hit in find(corpus, query, k=count, per_video=per_video)
         ]
 
-    @router.get("/anomalies")
-    def list_anomalies(good: str = "") -> list[TakeItem]:
-        """Score all takes against good ones (ids with commas between), the oddest first."""
-        names = tuple(project.video(id).name for id in good.split(",") if id)
-        scores = recall("anomalies", names, compute=lambda videos: score_takes(videos, names))
+    def score(self, good: Sequence[str]) -> list[TakeItem]:
+        """Score all takes against good ones, the oddest first."""
+        names = tuple(map(self.name, good))
+        scores = self.recall("anomalies", names, compute=lambda videos: score_takes(videos, names))
         takes = [
             TakeItem(
-                id=id_of(name),
+                id=video_id(name),
                 verdict=each.verdict,
                 scores=each.scores.round(DIGITS).tolist(),
                 threshold=round(each.threshold, DIGITS),
@@ -200,41 +196,30 @@ def routes(studio: "Studio") -> APIRouter:
         ]
         return sorted(takes, key=lambda take: take.threshold - max(take.scores))
 
-    @router.get("/map")
-    def show_map(by: Annotated[str, Query(pattern="^(pca|tsne)$")] = "pca") -> list[TrajectoryItem]:
-        """Place the frames of all videos in a plane: similar frames lie close together."""
-        drawn = recall("map", by, compute=lambda videos: draw_trajectories(videos, by))
+    def place(self, by: str) -> list[TrajectoryItem]:
+        """Place the frames of all videos in a plane."""
+        drawn = self.recall("map", by, compute=lambda videos: draw_trajectories(videos, by))
         return [
-            TrajectoryItem(id=id_of(name), frames=frames, points=points)
+            TrajectoryItem(id=video_id(name), frames=frames, points=points)
             for name, (frames, points) in drawn.items()
         ]
 
-    @router.get("/progress")
-    def show_progress(reference: str) -> list[ProgressItem]:
+    def measure(self, reference: str) -> list[ProgressItem]:
         """Measure how far the action is in every video, by the clock of a reference."""
-        name = project.video(reference).name
-        report = recall("progress", name, compute=lambda videos: measure_progress(videos, name))
+        name = self.name(reference)
+        report = self.recall("progress", name, compute=lambda videos: measure_progress(videos, name))
         return [
             ProgressItem(
-                id=id_of(video),
+                id=video_id(video),
                 progress=signal.progress.round(DIGITS).tolist(),
                 confidence=signal.confidence.round(DIGITS).tolist(),
             )
             for video, signal in report.signals.items()
         ]
 
-    @router.get("/sound")
-    def play_sound(source: str, target: str) -> FileResponse:
-        """Answer with the sound of one video, retimed to the pictures of another."""
-        return FileResponse(write_sound(source, target, ".wav"), media_type="audio/wav")
-
-    @router.get("/sound.mp4")
-    def download_sound(source: str, target: str) -> FileResponse:
-        """Answer with the pictures of one video and the sound of another, as one file."""
-        name = f"{Path(project.video(target).name).name}-with-sound.mp4"
-        return FileResponse(write_sound(source, target, ".mp4"), media_type="video/mp4", filename=name)
-
-    def write_sound(source: str, target: str, suffix: str) -> Path:
+    def write_sound(self, source: str, target: str, *, suffix: str) -> Path:
+        """Write the sound of one video, retimed to another, as .wav or with its pictures as .mp4."""
+        project = self._studio.project
         heard, seen = project.video(source), project.video(target)
 
         def write(videos: EmbeddingSet) -> Path:
@@ -243,7 +228,49 @@ def routes(studio: "Studio") -> APIRouter:
             path.parent.mkdir(parents=True, exist_ok=True)
             return write_with_sound(path, seen.path, sound.audio, overwrite=True)
 
-        path: Path = recall("sound", heard.id, seen.id, suffix, compute=write)
+        path: Path = self.recall("sound", source, target, suffix, compute=write)
         return path
+
+
+def routes(studio: "Studio") -> APIRouter:
+    """Search, odd takes, map, progress and sound."""
+    router, explorer = APIRouter(), Explorer(studio)
+
+    @router.get("/search")
+    def search(
+        video: str,
+        frame: Annotated[int, Query(ge=0)],
+        count: Annotated[int, Query(ge=1, le=500)] = 60,
+        per_video: Annotated[int, Query(ge=1, le=20)] = 1,
+    ) -> list[HitItem]:
+        """Find the same moment in the other videos, the most similar first."""
+        return explorer.search(video, frame, count=count, per_video=per_video)
+
+    @router.get("/anomalies")
+    def list_anomalies(good: str = "") -> list[TakeItem]:
+        """Score all takes against good ones (ids with commas between), the oddest first."""
+        return explorer.score([id for id in good.split(",") if id])
+
+    @router.get("/map")
+    def show_map(by: Annotated[str, Query(pattern="^(pca|tsne)$")] = "pca") -> list[TrajectoryItem]:
+        """Place the frames of all videos in a plane: similar frames lie close together."""
+        return explorer.place(by)
+
+    @router.get("/progress")
+    def show_progress(reference: str) -> list[ProgressItem]:
+        """Measure how far the action is in every video, by the clock of a reference."""
+        return explorer.measure(reference)
+
+    @router.get("/sound")
+    def play_sound(source: str, target: str) -> FileResponse:
+        """Answer with the sound of one video, retimed to the pictures of another."""
+        return FileResponse(explorer.write_sound(source, target, suffix=".wav"), media_type="audio/wav")
+
+    @router.get("/sound.mp4")
+    def download_sound(source: str, target: str) -> FileResponse:
+        """Answer with the pictures of one video and the sound of another, as one file."""
+        path = explorer.write_sound(source, target, suffix=".mp4")
+        name = f"{Path(explorer.name(target)).name}-with-sound.mp4"
+        return FileResponse(path, media_type="video/mp4", filename=name)
 
     return router
