@@ -72,7 +72,7 @@ def read_annotations(path: Path | str, *, format: str | None = None) -> list[Ann
     annotations = []
     for file in files:
         text = read_text(file)
-        annotations += find_format(format or _detect_format(file, text)).read(text, str(file))
+        annotations += find_format(format or detect_format(file, text)).read(text, str(file))
     if not any(each.labels for each in annotations):
         raise DataError(f"{path}: no events and no segments in it")
     return annotations
@@ -85,7 +85,7 @@ def find_format(name: str) -> Format:
     return FORMATS[name]
 
 
-def _detect_format(path: Path, text: str) -> str:
+def detect_format(path: Path, text: str) -> str:
     """Name the format of a file by its suffix and the marks in its text."""
     fitting = {name: each for name, each in FORMATS.items() if path.suffix.lower() in each.suffixes}
     for name, each in fitting.items():

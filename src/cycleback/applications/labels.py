@@ -11,7 +11,8 @@ Shapes: N frames of a video, D embedding size, K labels.
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,23 @@ from cycleback.errors import DataError
 END_SLACK_S = 0.5  # other tools may count the sound, which can outlast the last frame
 Floats = NDArray[np.float64]
 Span = tuple[str, int, int]  # name, first frame, frame after the last
+
+
+class TimedVideos(Protocol):
+    """Videos by name whose frames have times: an `EmbeddingSet`, or videos that have no embeddings yet."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The videos, in order."""
+
+    def times(self, name: str) -> Floats:
+        """Seconds (N,) of each frame of one video."""
+
+    def fps(self, name: str) -> float | None:
+        """Average frames per second, where known."""
+
+    def path(self, name: str) -> Path | None:
+        """The video file, where known."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +104,7 @@ def transfer_labels(
         if known and len(known) < len(own):
             found |= _find_marks({name: own[name] for name in own}, known, method=method, pins=pins)
     found |= {name: {mark: (frame, None) for mark, frame in given.items()} for name, given in marks.items()}
-    videos = {name: _annotate(embeddings, name, found[name]) for name in embeddings if name in found}
+    videos = {name: annotate(embeddings, name, found[name]) for name in embeddings if name in found}
     left_out = [name for name in embeddings if name not in found]
     labelled = [name for name in videos if name not in marks]
     if not labelled and left_out:
@@ -99,7 +117,7 @@ def transfer_labels(
 
 
 def match_labels(
-    annotations: Sequence[Annotation], embeddings: EmbeddingSet
+    annotations: Sequence[Annotation], videos: TimedVideos
 ) -> tuple[dict[str, dict[str, int]], dict[str, list[Span]]]:
     """Convert label files to events (video -> {event: frame}) and segments (video -> spans).
 
@@ -108,19 +126,41 @@ def match_labels(
     """
     events: dict[str, dict[str, int]] = {}
     segments: dict[str, list[Span]] = {}
-    index = NameIndex(embeddings.names)
+    index = NameIndex(videos.names)
     for annotation in annotations:
         name = _match_video(annotation, index)
         for event in annotation.events:
             known = events.setdefault(name, {})
             if event.name in known:
                 warnings.warn(f"{name}: {event.name!r} is labelled twice, the first counts", stacklevel=2)
-            known.setdefault(event.name, _find_frame(embeddings, name, event.name, event.at))
+            known.setdefault(event.name, _find_frame(videos, name, event.name, event.at))
         for each in annotation.segments:
-            start = _find_frame(embeddings, name, each.name, each.start)
-            end = _find_frame(embeddings, name, each.name, each.end, is_end=True)
+            start = _find_frame(videos, name, each.name, each.start)
+            end = _find_frame(videos, name, each.name, each.end, is_end=True)
             segments.setdefault(name, []).append((each.name, start, end))
     return events, segments
+
+
+def annotate(videos: TimedVideos, name: str, places: Found) -> Annotation:
+    """Build the annotation of one video from the frames of its marks, with frames and seconds."""
+    times, fps = videos.times(name), videos.fps(name)
+    clock = np.append(times, times[-1] + (1 / fps if fps else 0.0))  # the end of the last frame
+    moment = {mark: Moment(round(float(clock[frame]), 6), frame) for mark, (frame, _) in places.items()}
+    sure = {mark: None if value is None else round(value, 4) for mark, (_, value) in places.items()}
+    path = videos.path(name)
+    spans = [(what, count) for kind, what, count in places if kind == "start"]
+    return Annotation(
+        name,
+        tuple(Event(mark[1], moment[mark], sure[mark]) for mark in places if mark[0] == "event"),
+        tuple(
+            Segment(what, moment["start", what, n], moment["end", what, n], sure["start", what, n])
+            for what, n in spans
+        ),
+        file=None if path is None else path.as_posix(),
+        fps=fps,
+        num_frames=len(times),
+        duration=round(float(clock[-1]), 6),
+    )
 
 
 def label_transfer_error(
@@ -182,9 +222,9 @@ def _match_video(annotation: Annotation, index: NameIndex) -> str:
     )
 
 
-def _find_frame(embeddings: EmbeddingSet, name: str, label: str, at: Moment, *, is_end: bool = False) -> int:
+def _find_frame(videos: TimedVideos, name: str, label: str, at: Moment, *, is_end: bool = False) -> int:
     """Find the frame of a moment, which must lie in the video; a segment may end where the video ends."""
-    times = embeddings.times(name)
+    times = videos.times(name)
     length, seconds = len(times), at.seconds or 0.0
     if at.frame is not None:
         frame = at.frame
@@ -224,28 +264,6 @@ def _collect_marks(
         if own:
             marks[name] = dict(sorted(own.items(), key=lambda item: item[1]))
     return marks
-
-
-def _annotate(embeddings: EmbeddingSet, name: str, places: Found) -> Annotation:
-    """Build the annotation of one video, with frames and seconds."""
-    times, fps = embeddings.times(name), embeddings.fps(name)
-    clock = np.append(times, times[-1] + (1 / fps if fps else 0.0))  # the end of the last frame
-    moment = {mark: Moment(round(float(clock[frame]), 6), frame) for mark, (frame, _) in places.items()}
-    sure = {mark: None if value is None else round(value, 4) for mark, (_, value) in places.items()}
-    path = embeddings.path(name)
-    spans = [(what, count) for kind, what, count in places if kind == "start"]
-    return Annotation(
-        name,
-        tuple(Event(mark[1], moment[mark], sure[mark]) for mark in places if mark[0] == "event"),
-        tuple(
-            Segment(what, moment["start", what, n], moment["end", what, n], sure["start", what, n])
-            for what, n in spans
-        ),
-        file=None if path is None else path.as_posix(),
-        fps=fps,
-        num_frames=len(times),
-        duration=round(float(clock[-1]), 6),
-    )
 
 
 def _labels_to_json(video: Annotation) -> dict[str, Any]:

@@ -15,16 +15,17 @@ from starlette.exceptions import HTTPException
 
 from cycleback import __version__
 from cycleback.errors import UserError
-from cycleback.web import explore, jobs, matches, media
+from cycleback.web import explore, jobs, labels, matches, media
 from cycleback.web.jobs import Jobs
 from cycleback.web.journal import Journal, StaleRevision
+from cycleback.web.labels import Labels
 from cycleback.web.matches import Matches
 from cycleback.web.media import Media
 from cycleback.web.project import NotFound, Project, ProjectVideo
 from cycleback.web.proxies import Proxies
 
 PAGE = Path(__file__).parent / "page"
-PARTS = (media, matches, explore, jobs)
+PARTS = (media, matches, labels, explore, jobs)
 """The modules with a function `routes(studio)`; their routes are found under /api."""
 
 
@@ -50,6 +51,11 @@ class Studio:
     def matches(self) -> Matches:
         """Embeddings and alignments."""
         return Matches(self.project)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Labels by hand, and what follows from them."""
+        return Labels(self.project, self.journal, self.matches)
 
     @cached_property
     def jobs(self) -> Jobs:
