@@ -7,9 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from fastapi import APIRouter
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from cycleback.data import VideoRecord, default_cache_root, read_dataset
 from cycleback.data.records import natural_key
@@ -18,6 +21,9 @@ from cycleback.errors import DataError, UserError
 from cycleback.video import VIDEO_SUFFIXES, VideoInfo
 from cycleback.video.index import FrameIndex
 from cycleback.video.reader import inspect
+
+if TYPE_CHECKING:
+    from cycleback.web.app import Studio
 
 STATE_FOLDER = ".cycleback"
 IMAGES_CODEC = "images"  # what `info.codec` says of a folder of numbered images
@@ -155,8 +161,9 @@ class Project:
         For a folder that cannot be written to, it is in the cache of the user instead.
         """
         state = self.folder / STATE_FOLDER
-        if state.exists() and not state.resolve().is_relative_to(self.folder):
-            raise DataError(f"{state} is a link out of {self.folder}; remove the link")
+        for path in [state, *state.rglob("*")]:
+            if path.is_symlink() and not path.resolve().is_relative_to(self.folder):
+                raise DataError(f"{path} is a link out of {self.folder}; remove the link")
         if not os.access(state if state.exists() else self.folder, os.W_OK):
             state = default_cache_root() / "studio" / video_id(str(self.folder))
         return state
@@ -231,3 +238,56 @@ def list_files(folder: Path) -> tuple[VideoRecord, ...]:
         for name, path in zip(names, paths, strict=True)
     ]
     return tuple(sorted(records, key=lambda record: natural_key(record.name)))
+
+
+class VideoItem(BaseModel):
+    """One video in the list; details come from its own route, because reading 500 videos takes a while."""
+
+    id: str
+    name: str
+    action: str
+    error: str  # why it cannot be played; "" if it can, or if that is not known yet
+    frames: int | None  # None: not known yet
+    duration_s: float | None
+
+
+class ProjectItem(BaseModel):
+    """What the page needs for its first paint."""
+
+    name: str
+    folder: str
+    run: str
+    problem: str  # what is wrong with the folder as a whole; "" if nothing is
+    videos: list[VideoItem]
+
+
+def routes(studio: "Studio") -> APIRouter:
+    """Describe the project."""
+    router = APIRouter()
+
+    @router.get("/project")
+    def show_project() -> ProjectItem:
+        project = studio.project
+        project.refresh()
+        return ProjectItem(
+            name=project.folder.name,
+            folder=str(project.folder),
+            run=studio.run,
+            problem=project.problem,
+            videos=[describe_video(video) for video in project.videos.values()],
+        )
+
+    return router
+
+
+def describe_video(video: ProjectVideo) -> VideoItem:
+    """Tell what is known of a video without reading it."""
+    known = video.info if video.is_known else None
+    return VideoItem(
+        id=video.id,
+        name=video.name,
+        action=video.record.action,
+        error=video.error,
+        frames=known and known.num_frames,
+        duration_s=known and known.duration_s,
+    )

@@ -9,6 +9,7 @@ import uvicorn
 
 from cycleback.errors import UserError
 from cycleback.web.app import Studio, build_app
+from cycleback.web.security import Access
 
 DEFAULT_PORT = 8765  # tried first, so that the address of a project mostly stays the same
 START_S = 20.0
@@ -19,12 +20,15 @@ class StudioServer:
     """The studio at an address of this machine."""
 
     def __init__(self, studio: Studio, *, host: str = "127.0.0.1", port: int | None = None) -> None:
-        """Take a port of `host`: the given one, else 8765 if it is free, else any."""
+        """Take a port of `host`: the given one, else 8765 if it is free, else any.
+
+        At a `host` that other machines can reach, the address holds a token.
+        """
         self.studio = studio
-        self.host = host
+        self.access = Access.for_host(host)
         self._socket = take_port(host, port)
         config = uvicorn.Config(
-            build_app(studio),
+            build_app(studio, self.access),
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=STOP_S,
@@ -41,7 +45,11 @@ class StudioServer:
     @property
     def address(self) -> str:
         """The address to open in a browser."""
-        return f"http://{'[::1]' if self.host == '::1' else self.host}:{self.port}/"
+        host = self.access.host
+        if host in ("0.0.0.0", "::"):
+            host = socket.gethostname()
+        token = f"#token={self.access.token}" if self.access.token else ""
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/{token}"
 
     def run(self, on_start: Callable[[], None] = lambda: None) -> None:
         """Serve until Ctrl-C; calls `on_start` when requests are answered."""
