@@ -1,6 +1,7 @@
 """A project of small clips with coded frame numbers, and a studio that serves it."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,7 @@ def server(studio: Studio) -> Iterator[StudioServer]:
 
 
 CHROMIUM = Path("/usr/bin/chromium")
+POLICY = "Content Security Policy"  # in what Chromium says when the page breaks it
 
 
 @pytest.fixture(scope="session")
@@ -76,8 +78,25 @@ def page(browser: "Browser") -> "Iterator[Page]":
     """A page of its own storage; an error in its JavaScript fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
+    page.wait_for_function = lambda *args, **options: wait_for_function(page, *args, **options)  # type: ignore
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda told: errors.append(told.text) if POLICY in told.text else None)
     yield page
     context.close()
     assert not errors, errors
+
+
+def wait_for_function(
+    page: "Page", expression: str, *, arg: object = None, timeout: float = 30_000
+) -> object:
+    """Wait until an expression is true; `timeout` in milliseconds.
+
+    Playwright's own method calls `eval` in the page, which the security policy of the page refuses.
+    """
+    end = time.monotonic() + timeout / 1000
+    while not (value := page.evaluate(expression, arg)):
+        if time.monotonic() > end:
+            raise TimeoutError(f"still not true after {timeout / 1000:g} s: {expression}")
+        page.wait_for_timeout(30)
+    return value
