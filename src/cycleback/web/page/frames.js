@@ -7,11 +7,13 @@
 import * as api from "./api.js";
 import {frameAt, frameEnd} from "./clock.js";
 
-const RING_BYTES = 12e6;      // of decoded pictures per video
-const [MIN_RING, MAX_RING] = [6, 24];
+const RING_BYTES = 16e6;      // of decoded pictures per video
+const [MIN_RING, MAX_RING] = [8, 32];
 const MAX_HEIGHT = 720;       // of decoded pictures; a larger video is shown smaller
 const MAX_SKIP = 48;          // frames that a running decoder decodes and drops rather than start anew
 const NEAR = 8;               // frames ahead for which a forward decoder is worth its start
+const HOME_FRAMES = 6;        // after the frame to which playing returns: they stay in the ring
+const PRESENT_MS = 150;       // how long a <video> may take to present a frame after it sought it
 const RETRY_MS = 600;         // while the server prepares a file
 
 /** One video's frames, drawn exactly. */
@@ -29,6 +31,7 @@ export class FrameSource {
     this.id = id;
     this.onprogress = onprogress;
     this.times = null;
+    this.home = 0; // where playing begins again
     this.width = 0;
     this.height = 0;
     this.opening = this.#open();
@@ -65,7 +68,9 @@ export class FrameSource {
     await this.opening;
     for (let attempt = 0; ticket === this.#ticket && !this.#isClosed;) {
       if (this.#ring.get(frame)) {
+        const move = frame - this.#last;
         this.#last = frame;
+        if ((move > 0 && move <= NEAR) || frame === this.home) this.warm();
         return true;
       }
       if (attempt > 1) await this.#fetchStill(frame);
@@ -90,11 +95,14 @@ export class FrameSource {
     return await this.load(frame) && this.paint(canvas, frame);
   }
 
-  /** Start to decode the frames after the one asked for last, so that playing begins without a pause. */
+  /** Start to decode what comes after the frame asked for last, so that playing goes on without a pause. */
   warm() {
     if (this.#isClosed || !this.#reader || this.#reader.isRandom || this.#last < 0) return;
-    if (this.#last + 1 >= this.frames || this.#cursor?.position === this.#last + 1) return;
-    this.#start(this.#reader.run(this.#last + 1));
+    let next = this.#last + 1;
+    while (this.#ring.get(next)) next += 1;
+    const ahead = this.#cursor && !this.#cursor.isSingle ? next - this.#cursor.position : -1;
+    if (next >= this.frames || next > this.#last + HOME_FRAMES || (ahead >= 0 && ahead <= MAX_SKIP)) return;
+    this.#start(this.#reader.run(next));
   }
 
   close() {
@@ -122,7 +130,8 @@ export class FrameSource {
       return cursor.isStopped; // stopped by a later call: nothing is wrong
     }
     cursor.position = sample.frame + 1;
-    if (!this.#isClosed && Math.abs(sample.frame - frame) < this.#ring.capacity) this.#ring.put(sample, frame);
+    cursor.isDone = cursor.isSingle;
+    if (!this.#isClosed && Math.abs(sample.frame - frame) < this.#ring.capacity) this.#ring.put(sample, frame, this.home);
     sample.close();
     return sample.frame <= frame;
   }
@@ -131,7 +140,7 @@ export class FrameSource {
   #choose(frame, attempt) {
     const cursor = this.#cursor;
     const ahead = cursor ? frame - cursor.position : -1;
-    if (cursor && !attempt && ahead >= 0 && ahead <= MAX_SKIP && !this.#reader.isRandom) return cursor;
+    if (cursor && !attempt && ahead >= 0 && ahead <= MAX_SKIP && !cursor.isDone) return cursor;
     if (cursor && attempt && ahead >= 0 && cursor.attempt === attempt) return cursor;
     const fresh = this.#begin(frame, attempt);
     fresh.attempt = attempt;
@@ -158,12 +167,12 @@ export class FrameSource {
   async #fetchStill(frame) {
     const bytes = await api.getBytes(`videos/${this.id}/frames/${frame}.jpg?height=${this.height}`);
     const picture = await createImageBitmap(new Blob([bytes], {type: "image/jpeg"}));
-    this.#ring?.put({frame, paint: (context, width, height) => context.drawImage(picture, 0, 0, width, height)}, frame);
+    this.#ring?.put({frame, paint: (context, width, height) => context.drawImage(picture, 0, 0, width, height)}, frame, this.home);
     picture.close();
   }
 }
 
-/** Decoded pictures by frame; when it is full, the one farthest from the playhead makes room. */
+/** Decoded pictures by frame; when it is full, the one farthest from the playhead makes room, none at home. */
 class Ring {
   #pictures = new Map();
 
@@ -177,8 +186,8 @@ class Ring {
     return this.#pictures.get(frame) ?? null;
   }
 
-  put(sample, wanted) {
-    const picture = this.#pictures.get(sample.frame) ?? this.#take(wanted);
+  put(sample, wanted, home) {
+    const picture = this.#pictures.get(sample.frame) ?? this.#take(wanted, home);
     sample.paint(picture.getContext("2d", {alpha: false}), this.width, this.height);
     this.#pictures.set(sample.frame, picture);
   }
@@ -187,10 +196,11 @@ class Ring {
     this.#pictures.clear();
   }
 
-  #take(wanted) {
+  #take(wanted, home) {
     if (this.#pictures.size < this.capacity) return new OffscreenCanvas(this.width, this.height);
     let farthest = null;
     for (const frame of this.#pictures.keys()) {
+      if (this.capacity > MIN_RING && frame >= home && frame < home + HOME_FRAMES) continue;
       if (farthest === null || Math.abs(frame - wanted) > Math.abs(farthest - wanted)) farthest = frame;
     }
     const picture = this.#pictures.get(farthest);
@@ -275,7 +285,8 @@ class PacketReader {
 
   /** Decode one frame. */
   single(frame) {
-    return this.#cursor(frame, this.sink.samplesAtTimestamps([this.origin + middleOf(this.times, frame)]));
+    const samples = this.sink.samplesAtTimestamps([this.origin + middleOf(this.times, frame)]);
+    return Object.assign(this.#cursor(frame, samples), {isSingle: true});
   }
 
   #cursor(position, samples) {
@@ -323,6 +334,7 @@ class ElementReader {
     const reader = this;
     return {
       position: frame,
+      isSingle: true,
       isStopped: false,
       next() {
         const sought = reader.turn.then(() => (this.isStopped ? null : reader.#seek(frame)));
@@ -339,12 +351,28 @@ class ElementReader {
     const {video} = this;
     const target = middleOf(this.times, frame);
     if (Math.abs(video.currentTime - target) > 1e-4) {
-      const isShown = new Promise((resolve) => video.addEventListener("seeked", resolve, {once: true}));
+      const isShown = this.#waitFor(frame);
       video.currentTime = target;
       await isShown;
-      await new Promise((resolve) => requestAnimationFrame(resolve));
     }
     return {frame, paint: (context, width, height) => context.drawImage(video, 0, 0, width, height), close() {}};
+  }
+
+  /** Wait until the element presents a frame: the event "seeked" may come before its picture. */
+  async #waitFor(frame) {
+    const {video, times} = this;
+    let isOver = false;
+    const sought = new Promise((resolve) => video.addEventListener("seeked", resolve, {once: true}));
+    const presented = new Promise((resolve) => {
+      const check = (_, {mediaTime}) => {
+        if (nearestFrame(times, mediaTime) === frame) resolve();
+        else if (!isOver) video.requestVideoFrameCallback(check);
+      };
+      video.requestVideoFrameCallback?.(check);
+    });
+    await sought; // a seek within the frame that is shown already presents nothing new
+    await Promise.race([presented, new Promise((resolve) => setTimeout(resolve, PRESENT_MS))]);
+    isOver = true;
   }
 
   close() {

@@ -12,6 +12,7 @@ const VIEWS = {
   map: {title: "Map", load: () => import("./map.js")},
   sound: {title: "Sound", load: () => import("./sound.js")},
   strips: {title: "Strips", load: () => import("./strips.js")},
+  start: {title: "Start", load: () => import("./start.js")},
 };
 const FIRST_VIEW = "play";
 const [BUSY_MS, IDLE_MS] = [1000, 5000]; // between two looks at the jobs

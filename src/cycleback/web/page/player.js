@@ -79,16 +79,17 @@ class Player {
   #buildLoop() {
     const {clock} = this.studio;
     this.loopChoice = make("select", {"aria-label": "Loop a phase", onchange: () => this.#loopMark(this.loopChoice.value)});
-    this.loopOff = make("button", {type: "button", class: "small", onclick: () => clock.setLoop(null)}, "Clear");
+    this.loopOff = make("button", {type: "button", class: "small", "aria-label": "Clear the loop", onclick: () => clock.setLoop(null)}, "Clear");
     return make("span", {class: "group", role: "group", "aria-label": "Loop"},
-      make("button", {type: "button", class: "small", title: "Loop from here ([)", onclick: () => this.#loopFrom()}, "Loop in"),
-      make("button", {type: "button", class: "small", title: "Loop up to here (])", onclick: () => this.#loopTo()}, "out"),
+      make("span", {class: "dim", "aria-hidden": "true"}, "Loop"),
+      make("button", {type: "button", class: "small", title: "Loop from here ([)", "aria-label": "Loop in", onclick: () => this.#loopFrom()}, "In"),
+      make("button", {type: "button", class: "small", title: "Loop up to here (])", "aria-label": "Loop out", onclick: () => this.#loopTo()}, "Out"),
       this.loopChoice, this.loopOff);
   }
 
   #buildOnion() {
     this.onionButton = make("button", {type: "button", "aria-pressed": "false", title: "Lay one video over another (O)",
-      onclick: () => this.#toggleOnion()}, icon("layers"), "Onion skin");
+      onclick: () => this.#toggleOnion()}, icon("layers"), " Onion skin");
     this.onionTop = make("select", {"aria-label": "Video on top", onchange: () => this.#setOnion({top: this.onionTop.value})});
     this.onionOpacity = make("input", {type: "range", min: 0, max: 1, step: 0.01, value: this.onion.opacity,
       "aria-label": "Opacity of the video on top", oninput: () => this.#setOnion({opacity: Number(this.onionOpacity.value)})});
@@ -232,9 +233,10 @@ class Player {
     this.#isPainting = true;
     while (this.#isStale && !this.studio.isSettling && !this.#isClosed) {
       this.#isStale = false;
-      const {frame, last} = this.studio.clock;
+      const {frame, last, loop} = this.studio.clock;
       const wanted = [...this.tiles.values()].filter((tile) => tile.isReady)
         .map((tile) => [tile, this.studio.frameOf(tile.id, frame)]);
+      for (const [tile] of wanted) tile.source.home = this.studio.frameOf(tile.id, loop?.first ?? 0);
       await withPatience(wanted.map(([tile, own]) => tile.load(own)), PATIENCE_MS);
       for (const [tile, own] of wanted) {
         tile.paint(own);

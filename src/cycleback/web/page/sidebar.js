@@ -44,7 +44,7 @@ class ShownList {
     const {name} = this.studio.byId.get(id);
     const isReference = id === this.studio.reference;
     const row = make("li", {draggable: "true", "data-id": id, class: isReference ? "is-reference" : ""},
-      make("span", {class: "grip", title: "Drag to change the order"}, icon("grip")),
+      make("span", {class: "grip", title: "Drag to change the order"}, icon("grip"), make("span", {class: "place"}, index + 1)),
       make("button", {type: "button", class: "name", title: isReference ? "The reference" : `Follow the pace of ${name}`,
         "aria-pressed": String(isReference), onclick: () => this.studio.follow(id)}, name),
       iconButton("up", `Move ${name} up`, () => this.#move(index, index - 1), {disabled: index === 0}),

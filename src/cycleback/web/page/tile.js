@@ -51,7 +51,8 @@ export class Tile {
     this.note = make("span", {class: "note"}, "Loading…");
     this.picture = make("button", {type: "button", class: "picture", onclick: () => actions.follow(id)}, this.canvas, this.note);
     this.badge = make("span", {class: "badge"}, "Reference");
-    this.readout = make("span", {class: "readout"});
+    this.number = make("span", {class: "number"});
+    this.rest = make("span", {class: "rest"});
     this.strip = make("canvas", {class: "strip", width: 1, height: 1, "aria-hidden": "true"});
     this.head = make("span", {class: "head", "aria-hidden": "true"});
     this.hearButton = iconButton("mute", `Hear ${name}`, () => actions.hear(id), {hidden: true, "aria-pressed": "false"});
@@ -63,7 +64,8 @@ export class Tile {
       title: "Keep this match: these two frames belong together (P)"}, "Pin this");
     this.element = make("article", {class: "tile", "data-id": id, "aria-label": name},
       this.picture, make("div", {class: "bar"}, this.strip, this.head),
-      make("footer", {}, make("span", {class: "name", title: name}, name), this.badge, this.readout,
+      make("footer", {}, make("span", {class: "name", title: name}, name), this.badge,
+        make("span", {class: "readout"}, this.number, this.rest),
         make("span", {class: "tools"}, this.pinButton, this.nudges, this.hearButton)));
   }
 
@@ -89,7 +91,7 @@ export class Tile {
 
   /** Decode a frame. While an earlier one is still being decoded, wait for that one instead. */
   load(frame) {
-    if (!this.#loading && !this.source.has(frame)) {
+    if (!this.#loading) {
       this.#target = frame;
       this.#loading = this.source.load(frame).catch((error) => this.#fail(error)).finally(() => { this.#loading = null; });
     }
@@ -102,8 +104,8 @@ export class Tile {
     if (ready === this.shown || !this.source.paint(this.canvas, ready)) return;
     this.shown = ready;
     this.canvas.dataset.frame = ready;
-    const time = this.source.times[ready];
-    this.readout.textContent = `${ready} / ${this.source.frames - 1} · ${time.toFixed(2)} s`;
+    this.number.textContent = ready;
+    this.rest.textContent = ` / ${this.source.frames - 1} · ${this.source.times[ready].toFixed(2)} s`;
   }
 
   /** Follow reference, alignment, shift and sound. */
