@@ -1,22 +1,28 @@
 """Embeddings, alignments and similarity of a project, against the library and against whole matrices."""
 
 import io
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
 from cycleback.alignment import align, squared_distances
+from cycleback.data.pins import Pin, read_pins, write_pins
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError, UserError
 from cycleback.web import embedded
 from cycleback.web.app import Studio, build_app
 from cycleback.web.matches import AlignmentCache, follow_reference
-from cycleback.web.project import Project, video_id
+from cycleback.web.project import Project, ProjectVideo, video_id
 from cycleback.web.tiles import TILE, Similarity
 
 Floats = NDArray[np.float64]
@@ -35,6 +41,7 @@ ARRAYS = {
     "c": np.concatenate([np.full((15, 6), 4.0), walk(np.linspace(0, 2, 60), seed=2)]),  # with a lead-in
 }
 A, B, C = map(video_id, "abc")
+PIN = Pin("a", 30, "b", 20)
 
 
 @pytest.fixture
@@ -44,11 +51,6 @@ def studio(tmp_path: Path) -> Studio:
     studio = Studio(Project.open(tmp_path))
     studio.matches.store.store(EmbeddingSet.from_arrays(ARRAYS, fps=30))
     return studio
-
-
-@pytest.fixture
-def client(studio: Studio) -> TestClient:
-    return TestClient(build_app(studio), base_url="http://127.0.0.1")
 
 
 def test_alignment_is_that_of_the_library(client: TestClient) -> None:
@@ -111,7 +113,7 @@ def test_tiles_are_a_pyramid_of_the_similarity() -> None:
         np.testing.assert_allclose(np.concatenate(tiles).astype(int), expected, atol=1)  # rounding of halves
         assert max(max(tile.shape) for tile in tiles) <= columns * TILE
     for level, x, y in [(3, 0, 0), (-1, 0, 0), (0, 3, 0), (0, 0, 2)]:
-        with pytest.raises(UserError, match="no (level|tile)"):
+        with pytest.raises(UserError, match=r"no (level|tile)"):
             similarity.tile(level, x, y)
 
 
@@ -150,14 +152,20 @@ def test_nothing_is_embedded_at_first(tmp_path: Path) -> None:
 
 def test_a_changed_video_waits_to_be_embedded_again(client: TestClient, studio: Studio) -> None:
     (studio.project.folder / "b.mp4").write_bytes(b"another take")
+    studio.project.refresh()
     listed = client.get("/api/embeddings").json()
     assert listed["videos"] == [A, C] and listed["waiting"] == [B]
     answer = client.get(f"/api/alignment?reference={A}&videos={B}")
     assert answer.status_code == 422 and answer.json()["error"].startswith("b is not embedded yet")
     assert studio.matches.embeddings.names == ("a", "c")
+    answer = client.get(f"/api/alignment?reference={A}&videos={B},{C}").json()
+    assert [video["id"] for video in answer["videos"]] == [C] and answer["waiting"] == [B]
+    answer = client.get(f"/api/alignment?reference={B}&videos={A}")
+    assert answer.json()["error"].startswith("b is not embedded yet")
 
 
 def test_embed_computes_what_is_new_or_changed(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProjectVideo, "look", lambda video: None)  # these files hold no video
     calls: list[tuple[tuple[str, ...], bool]] = []
 
     def embed_videos(run, dataset, *, alike, progress):  # type: ignore[no-untyped-def]
@@ -216,3 +224,128 @@ def test_cache_keeps_the_last_used_and_computes_once() -> None:
     with pytest.raises(ZeroDivisionError):
         cache.fetch("bad", lambda: 1 / 0)  # type: ignore[arg-type, return-value]
     assert cache.fetch("bad", compute) is not None
+
+
+def pin_list(client: TestClient) -> dict[str, Any]:
+    return dict(client.get("/api/pins").json())
+
+
+def put_pins(client: TestClient, revision: int, *pins: Sequence[object]) -> httpx.Response:
+    return client.put("/api/pins", json={"revision": revision, "pins": pins})
+
+
+def test_a_pin_bends_the_path_and_the_player(client: TestClient, studio: Studio) -> None:
+    before = client.get(f"/api/alignment?reference={A}&videos={B}&method=dtw").json()
+    assert put_pins(client, 0, [A, 30, B, 20]).json()["revision"] == 1
+    after = client.get(f"/api/alignment?reference={A}&videos={B}&method=dtw").json()
+    assert before["videos"][0]["frames"][30] > 40 and after["videos"][0]["frames"][30] == 20
+    assert after["revision"] != before["revision"] and after["videos"][0]["confidence"][30] == 1
+    pair = client.get(f"/api/pairs/{B}/{A}?method=dtw").json()  # the other way round
+    assert [20, 30] in pair["path"] and pair["pins"] == [[20, 30]]
+    expected = align(studio.matches.embeddings["a"], studio.matches.embeddings["b"], pins=[(30, 20)])
+    got = client.get(f"/api/pairs/{A}/{B}").json()
+    assert expected.path is not None and got["path"] == expected.path.tolist()
+    untouched = client.get(f"/api/pairs/{A}/{C}").json()
+    assert untouched["path"] == align(*(studio.matches.embeddings[name] for name in "ac")).path.tolist()  # type: ignore[union-attr]
+
+
+def test_a_pin_between_two_others_holds_at_the_pace_of_a_third(client: TestClient) -> None:
+    put_pins(client, 0, [A, 30, B, 20])
+    aligned = client.get(f"/api/alignment?reference={C}&videos={A},{B}").json()["videos"]
+    assert [30, 20] in list(map(list, zip(*(video["frames"] for video in aligned), strict=True)))
+
+
+def test_pins_that_cross_are_refused_with_a_sentence(client: TestClient, studio: Studio) -> None:
+    put_pins(client, 0, [A, 30, B, 20])
+    answer = put_pins(client, 1, [A, 30, B, 20], [B, 10, A, 40])
+    assert answer.status_code == 422 and "cross" in answer.json()["error"]
+    answer = put_pins(client, 1, [A, 30, B, 20], [A, 60, B, 50])
+    assert answer.status_code == 422 and "which has frames 0 to 59" in answer.json()["error"]
+    assert put_pins(client, 1, [A, 3, "0" * 12, 2]).status_code == 404
+    assert pin_list(client)["pins"] == [[A, 30, B, 20]] and read_pins(studio.project.folder) == [PIN]
+
+
+def test_a_stale_revision_is_refused(client: TestClient) -> None:
+    put_pins(client, 0, [A, 30, B, 20])
+    answer = put_pins(client, 0, [A, 40, B, 30])
+    assert answer.status_code == 409 and answer.json()["revision"] == 1
+    assert pin_list(client)["pins"] == [[A, 30, B, 20]]
+
+
+def test_undo_returns_to_older_lists(client: TestClient, studio: Studio) -> None:
+    put_pins(client, 0, [A, 30, B, 20])
+    put_pins(client, 1, [A, 30, B, 20], [A, 40, B, 50])
+    lists = []
+    for revision in (2, 3):
+        answer = client.post("/api/pins/undo", json={"revision": revision}).json()
+        lists.append((answer["revision"], answer["pins"], answer["can_undo"]))
+    assert lists == [(3, [[A, 30, B, 20]], True), (4, [], False)]
+    assert client.post("/api/pins/undo", json={"revision": 4}).status_code == 422
+    assert client.post("/api/pins/undo", json={"revision": 3}).status_code == 409
+    assert read_pins(studio.project.folder) == []
+
+
+def test_pins_edited_by_other_means_are_taken_in(client: TestClient, studio: Studio) -> None:
+    folder = studio.project.folder
+    (folder / "pins.csv").write_text("video_a,frame_a,video_b,frame_b\na.mp4,30,b.mp4,20\n")
+    assert pin_list(client)["pins"] == [[A, 30, B, 20]] and pin_list(client)["revision"] == 1
+    put_pins(client, 1, [A, 31, B, 20])
+    write_pins(folder, [PIN])  # back to what it was: an edit like any other
+    assert pin_list(client)["pins"] == [[A, 30, B, 20]] and pin_list(client)["revision"] == 3
+    (folder / "pins.csv").write_text("video_a,frame_a,video_b,frame_b\na,thirty,b,20\n")
+    listed = pin_list(client)
+    assert listed["pins"] == [[A, 30, B, 20]] and "pins.csv, line 2" in listed["problem"]
+    answer = put_pins(client, 3)
+    assert answer.status_code == 422 and "line 2" in answer.json()["error"]  # nothing is overwritten
+    assert "thirty" in (folder / "pins.csv").read_text()
+
+
+def test_pins_can_be_downloaded(client: TestClient) -> None:
+    put_pins(client, 0, [A, 30, B, 20])
+    answer = client.get("/api/pins.csv")
+    assert answer.text == "video_a,frame_a,video_b,frame_b\na,30,b,20\n"
+    assert "attachment" in answer.headers["content-disposition"]
+
+
+def test_a_crash_between_journal_and_file_loses_nothing(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pins = studio.matches.pins
+    pins.write([PIN], 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("cycleback.web.pins.write_pins", lambda folder, pins: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            pins.write([PIN, Pin("a", 40, "b", 50)], 1)
+    assert read_pins(studio.project.folder) == [PIN]
+    again = Studio(Project.open(studio.project.folder)).matches.pins.read()
+    assert again.revision == 2 and len(again.pins) == 2
+    assert read_pins(studio.project.folder) == list(again.pins)
+
+
+WRITER = """
+import sys
+from cycleback.data.pins import Pin
+from cycleback.web.app import Studio
+from cycleback.web.project import Project
+
+pins, kept = Studio(Project.open(sys.argv[1])).matches.pins, []
+for number in range(59):
+    kept.append(Pin("a", number, "b", number))
+    print(pins.write(kept, number).revision, flush=True)
+"""
+
+
+def test_every_answered_pin_survives_a_kill(studio: Studio) -> None:
+    folder = studio.project.folder
+    answered = 0
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        while answered < 7:
+            answered = int(child.stdout.readline())
+        child.kill()
+        answered = max([answered, *map(int, child.stdout.read().split())])
+    found = Studio(Project.open(folder)).matches.pins.read()
+    assert found.revision >= answered and len(found.pins) == found.revision
+    assert read_pins(folder) == list(found.pins)

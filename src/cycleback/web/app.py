@@ -36,7 +36,7 @@ class Studio:
         self.run = run  # the encoder: a run folder, the name of a model, or "pretrained"
         self.journal = Journal(project.state)  # what the user typed
         self.media = Media(Proxies(project.state / "proxies"))  # what a browser plays
-        self.matches = Matches(project)  # embeddings and alignments
+        self.matches = Matches(project, self.journal)  # embeddings, alignments, pins
         self.labels = Labels(project, self.journal, self.matches)  # labels by hand, and what follows
         self.jobs = Jobs(project, encoder=run)  # embedding and training in processes of their own
         self._stop = threading.Event()

@@ -1,7 +1,7 @@
 """The embeddings of a project, kept in `.cycleback/embeddings`: one set per run, and which one is in use.
 
     embeddings/KEY/       the embedding set of a run, memory-mapped when it is used
-    embeddings/KEY.json   the run, and size and time of change of each video file that was embedded
+    embeddings/KEY.json   the run, and the stamp of each video file when it was embedded
     embeddings/in-use     the KEY of the set that the page shows
 
 Another process may write them: a change of the two small files is noticed at the next use. Videos that were
@@ -24,12 +24,10 @@ from cycleback.errors import DataError, EmbeddingError
 from cycleback.files import write_json, write_text
 from cycleback.progress import Counter, ignore
 from cycleback.runs import PRETRAINED, embed_videos, load_encoder
-from cycleback.web.project import Project, ProjectVideo
+from cycleback.web.project import Project, ProjectVideo, Stamp
 
 FOLDER = "embeddings"
 IN_USE = "in-use"
-Stamp = tuple[int, int]  # size in bytes, and time of change in nanoseconds
-
 NOT_EMBEDDED = "not embedded yet: open Start and embed the videos"
 
 
@@ -44,7 +42,7 @@ class SavedSet:
 
     def is_current(self, video: ProjectVideo) -> bool:
         """Whether a video is in the set, and its file is the one that was embedded."""
-        return video.name in self.videos and self.stamps.get(video.name) == read_stamp(video.path)
+        return video.name in self.videos and self.stamps.get(video.name) == video.stamp
 
 
 @dataclass
@@ -81,8 +79,8 @@ class ProjectEmbeddings:
         return saved.videos.subset(names)
 
     def waiting(self) -> list[ProjectVideo]:
-        """Return the videos that were added or changed since the set in use was made."""
-        videos = list(self.project.videos.values())
+        """Return the videos that were added or changed since the set in use was made, and can be read."""
+        videos = [video for video in self.project.videos.values() if not video.error]
         try:
             saved = self.open()
         except EmbeddingError:
@@ -96,12 +94,10 @@ class ProjectEmbeddings:
         trained one, all are embedded: what was computed for their frames is in the cache anyway.
         """
         self.project.refresh()
-        videos = list(self.project.videos.values())
+        videos = self._readable()
         if not videos:
-            raise DataError(f"{self.project.folder} has no videos; add some first")
-        stamps = {
-            video.name: read_stamp(video.path) for video in videos
-        }  # before: a file may change meanwhile
+            raise DataError(f"{self.project.folder} has no videos that can be read; add some first")
+        stamps = {video.name: video.stamp for video in videos}
         saved = self._saved(run)
         kept = [video for video in videos if saved is not None and saved.is_current(video)]
         if saved is not None and len(kept) == len(videos) and _made_by(run, saved.videos):
@@ -117,6 +113,8 @@ class ProjectEmbeddings:
             return self.store(compute(videos), run=run, stamps=stamps)
         known = saved.videos.subset([video.name for video in kept])
         added = compute([video for video in videos if video.name not in known], known)
+        if added.encoder != known.encoder:  # the package was updated since
+            return self.store(compute(videos), run=run, stamps=stamps)
         return self.store(_join(videos, known, added), run=run, stamps=stamps)
 
     def store(
@@ -128,7 +126,7 @@ class ProjectEmbeddings:
             stamps: of the files that were embedded (default: as they are now).
         """
         if stamps is None:
-            stamps = {name: read_stamp(self.project.find(name).path) for name in embeddings}
+            stamps = {name: self.project.find(name).stamp for name in embeddings}
         key = _key(run)
         with self._lock:
             embeddings.save(self.folder / key, overwrite=True)
@@ -136,6 +134,13 @@ class ProjectEmbeddings:
             write_json(self.folder / f"{key}.json", about, overwrite=True)
             self._use(run)
             return self.open().videos
+
+    def _readable(self) -> list[ProjectVideo]:
+        """Return the videos that can be read: one broken file should not hold up the others."""
+        videos = list(self.project.videos.values())
+        for video in videos:
+            video.look()
+        return [video for video in videos if not video.error]
 
     def _use(self, run: str) -> None:
         write_text(self.folder / IN_USE, _key(run) + "\n", overwrite=True)
@@ -151,21 +156,12 @@ class ProjectEmbeddings:
     def _read(self, about: Path) -> SavedSet:
         try:
             content = json.loads(about.read_text("utf-8"))
-            stamps = {name: (size, changed) for name, (size, changed) in content["files"].items()}
+            stamps = {name: (changed, size) for name, (changed, size) in content["files"].items()}
             return SavedSet(
                 content["run"], content["fingerprint"], stamps, EmbeddingSet.load(about.with_suffix(""))
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise EmbeddingError(f"cannot use {about} ({error}): embed the videos again") from error
-
-
-def read_stamp(path: Path) -> Stamp | None:
-    """Return size and time of change of a file, or None if it is gone."""
-    try:
-        about = path.stat()
-    except OSError:
-        return None
-    return about.st_size, about.st_mtime_ns
 
 
 def _key(run: str) -> str:

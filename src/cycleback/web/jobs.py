@@ -351,12 +351,12 @@ def draw_similarity(a: "NDArray[np.float32]", b: "NDArray[np.float32]") -> list[
 
 def work(folder: Path, kind: str, run: str, settings: Sequence[str]) -> None:
     """Do a job: train if it is a fit, then embed the videos of the project."""
-    from cycleback.web.matches import Matches
+    from cycleback.web.embedded import ProjectEmbeddings
 
     project, reporter = Project.open(folder), Reporter()
     if kind == "fit":
         run = _train(project, project.state / RUNS_FOLDER / run, settings, reporter)
-    Matches(project).embed(run, progress=reporter.count("looking at the videos"))
+    ProjectEmbeddings(project).embed(run, progress=reporter.count("looking at the videos"))
     reporter.say(state="done", stage="done")
 
 

@@ -1,14 +1,15 @@
-"""What goes with what: alignments of the videos of a project, and how similar their frames are.
+"""What goes with what: alignments of the videos of a project, pins that correct them, and their similarity.
 
 Shapes: T frames of the reference, or of video a; S frames of the other video, or of b; L steps of a path.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
+from dataclasses import asdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
@@ -17,12 +18,18 @@ from pydantic import BaseModel
 
 from cycleback.alignment import Alignment, align
 from cycleback.alignment.align import AlignmentMethod
+from cycleback.alignment.pins import Pairs
+from cycleback.applications.pace import Method, pin_to_reference
+from cycleback.data.pins import COLUMNS, PINS_FILE, Pin
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 from cycleback.progress import Counter, ignore
 from cycleback.runs import PRETRAINED
+from cycleback.tables import format_csv
 from cycleback.web.embedded import NOT_EMBEDDED, ProjectEmbeddings
-from cycleback.web.project import Project
+from cycleback.web.journal import Journal
+from cycleback.web.pins import PinList, ProjectPins
+from cycleback.web.project import NotFound, Project, video_id
 from cycleback.web.tiles import Similarity, encode_png
 
 if TYPE_CHECKING:
@@ -79,11 +86,13 @@ class Matches:
 
     Args:
         project: its embeddings are kept in `.cycleback/embeddings` (`cycleback.web.embedded`).
+        journal: holds the pins (`cycleback.web.pins`).
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, journal: Journal) -> None:
         self.project = project
         self.store = ProjectEmbeddings(project)
+        self.pins = ProjectPins(project, journal, count_frames=self.count_frames)
         self._alignments = AlignmentCache()
         self._compare = lru_cache(maxsize=64)(self._compare_frames)
 
@@ -98,34 +107,75 @@ class Matches:
 
     @property
     def revision(self) -> str:
-        """Say which embeddings are in use, in a few letters that change with them."""
-        return self.store.open().fingerprint
+        """Name the embeddings and pins in use by a few letters that change with them."""
+        return f"{self.store.open().fingerprint}.{self.pins.read().revision}"
 
-    def align(self, a: str, b: str, *, method: AlignmentMethod = "auto") -> Alignment:
-        """Match every frame of the video with id `a` with a frame of video `b`."""
+    def align(
+        self, a: str, b: str, *, method: AlignmentMethod = "auto", pins: Pairs | None = None
+    ) -> Alignment:
+        """Match every frame of the video with id `a` with a frame of video `b`.
+
+        Args:
+            pins: (frame of a, frame of b) each; by default those between the two videos.
+        """
         first, second = self.embeddings_of(a), self.embeddings_of(b)
-        key = (self.revision, a, b, method)
-        return self._alignments.fetch(key, lambda: align(first, second, method=method))
+        pairs = self.pins_between(a, b) if pins is None else [(int(i), int(j)) for i, j in pins]
+        key = (self.store.open().fingerprint, tuple(pairs), a, b, method)
+        return self._alignments.fetch(key, lambda: align(first, second, method=method, pins=pairs))
 
-    def follow(self, reference: str, other: str, *, method: AlignmentMethod = "auto") -> Indices:
+    def align_all(
+        self, reference: str, others: Sequence[str], *, method: AlignmentMethod = "auto"
+    ) -> dict[str, Alignment]:
+        """Match every frame of the reference with a frame of each other video, by id.
+
+        A pin between two of the others holds, too: both pinned frames are shown together.
+        """
+        names = {id: self.project.video(id).name for id in (reference, *others)}
+        pinned = pin_to_reference(
+            self.embeddings,
+            list(names.values()),
+            reference=names[reference],
+            method=cast(Method, method),  # any method of `align` may be used
+            pins=self.pins.read().pins,
+        )
+        return {id: self.align(reference, id, method=method, pins=pinned[names[id]]) for id in others}
+
+    def follow(self, match: Alignment, reference: str, other: str) -> Indices:
         """Return the frame (T,) of video `other` to show with each frame of the reference."""
-        match = self.align(reference, other, method=method)
         videos = self.store.open().videos
         clock, own = (videos.times(self.project.video(id).name) for id in (reference, other))
         return follow_reference(match, clock, own)
 
+    def pins_between(self, a: str, b: str) -> list[tuple[int, int]]:
+        """Return the pinned pairs (frame of a, frame of b) of two videos, by id."""
+        return self.pins.between(self.project.video(a).name, self.project.video(b).name)
+
     def similarity(self, a: str, b: str) -> Similarity:
         """Compare the frames of two videos."""
-        return self._compare(self.revision, a, b)
+        return self._compare(self.store.open().fingerprint, a, b)
+
+    def is_embedded(self, id: str) -> bool:
+        """Whether a video has embeddings, and its file is the one that was embedded."""
+        return self.store.open().is_current(self.project.video(id))
 
     def embeddings_of(self, id: str) -> NDArray[np.float32]:
         """Return the embeddings (N, D) of one video."""
-        video, saved = self.project.video(id), self.store.open()
-        if not saved.is_current(video):
+        video = self.project.video(id)
+        if not self.is_embedded(id):
             raise EmbeddingError(f"{video.name} is {NOT_EMBEDDED}")
-        return saved.videos[video.name]
+        return self.store.open().videos[video.name]
 
-    def _compare_frames(self, revision: str, a: str, b: str) -> Similarity:
+    def count_frames(self, name: str) -> int | None:
+        """Return the number of frames of a video, or None if that is not known without reading it."""
+        video = self.project.videos.get(video_id(name))
+        if video is None:
+            return None
+        try:
+            return len(self.embeddings_of(video.id))
+        except EmbeddingError:
+            return video.info.num_frames if video.is_known else None
+
+    def _compare_frames(self, fingerprint: str, a: str, b: str) -> Similarity:
         return Similarity.measure(self.embeddings_of(a), self.embeddings_of(b))
 
 
@@ -161,6 +211,7 @@ class AlignmentItem(BaseModel):
     method: AlignmentMethod
     revision: str
     videos: list[AlignedVideo]
+    waiting: list[str]  # ids of videos that are not embedded yet
 
 
 class PairItem(BaseModel):
@@ -170,13 +221,37 @@ class PairItem(BaseModel):
     b: str
     method: AlignmentMethod
     revision: str
+    version: str  # of the tiles: changes with the embeddings, not with the pins
     size: tuple[int, int]  # frames of a and of b
     levels: int  # of tiles
     frames: list[int]  # of b, to show with each frame of a
     confidence: list[float]
     matched: list[bool]
+    pins: list[tuple[int, int]]  # frame of a, frame of b
     path: list[tuple[int, int]]  # all pairs of frames on the path; with "nearest" one per frame of a
     cost: float  # the mean squared distance of the matched frames
+
+
+class PinsItem(BaseModel):
+    """All pins of the project; each is (id of a, frame of a, id of b, frame of b)."""
+
+    revision: int
+    pins: list[tuple[str, int, str, int]]
+    can_undo: bool
+    problem: str  # why pins.csv, which was edited by other means, cannot be used
+
+
+class NewPins(BaseModel):
+    """Pins to replace those of a revision."""
+
+    revision: int
+    pins: list[tuple[str, int, str, int]]
+
+
+class Undo(BaseModel):
+    """The revision to undo."""
+
+    revision: int
 
 
 class EmbeddingsItem(BaseModel):
@@ -189,8 +264,9 @@ class EmbeddingsItem(BaseModel):
 
 
 def routes(studio: "Studio") -> APIRouter:
-    """Serve embeddings, alignments and similarity."""
+    """Serve embeddings, alignments, similarity and pins."""
     router, matches = APIRouter(), studio.matches
+    pins = matches.pins
 
     @router.get("/embeddings")
     def show_embeddings() -> EmbeddingsItem:
@@ -205,9 +281,18 @@ def routes(studio: "Studio") -> APIRouter:
         reference: str, videos: Annotated[str, Query()], method: AlignmentMethod = "auto"
     ) -> AlignmentItem:
         """Put videos, ids separated by commas, on the pace of the reference."""
-        others = [id for id in videos.split(",") if id]
-        aligned = [describe_match(matches, reference, id, method) for id in others]
-        return AlignmentItem(reference=reference, method=method, revision=matches.revision, videos=aligned)
+        others = list(dict.fromkeys(id for id in videos.split(",") if id))
+        ready = [id for id in others if matches.is_embedded(id)]
+        for id in (reference, *others)[: 1 if ready else None]:
+            matches.embeddings_of(id)  # names the video that is not embedded
+        found = matches.align_all(reference, ready, method=method)
+        return AlignmentItem(
+            reference=reference,
+            method=method,
+            revision=matches.revision,
+            videos=[describe_match(matches, reference, id, match) for id, match in found.items()],
+            waiting=[id for id in others if id not in ready],
+        )
 
     @router.get("/pairs/{a}/{b}")
     def show_pair(a: str, b: str, method: AlignmentMethod = "auto") -> PairItem:
@@ -218,20 +303,50 @@ def routes(studio: "Studio") -> APIRouter:
         png = encode_png(matches.similarity(a, b).tile(level, x, y))
         return Response(png, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
 
+    @router.get("/pins")
+    def show_pins() -> PinsItem:
+        return describe_pins(pins.read())
+
+    @router.put("/pins")
+    def write_pins(new: NewPins) -> PinsItem:
+        return describe_pins(pins.write(name_pins(matches, new.pins), new.revision))
+
+    @router.post("/pins/undo")
+    def undo_pins(last: Undo) -> PinsItem:
+        return describe_pins(pins.undo(last.revision))
+
+    @router.get("/pins.csv")
+    def send_pins() -> Response:
+        rows = [asdict(pin) for pin in pins.read().pins]
+        headers = {"Content-Disposition": f'attachment; filename="{PINS_FILE}"'}
+        return Response(format_csv(rows, columns=COLUMNS), media_type="text/csv", headers=headers)
+
     return router
 
 
-def describe_match(matches: Matches, reference: str, id: str, method: AlignmentMethod) -> AlignedVideo:
+def describe_pins(listed: PinList) -> PinsItem:
+    """Return pins with the ids of their videos, as JSON."""
+    pins = [(video_id(p.video_a), p.frame_a, video_id(p.video_b), p.frame_b) for p in listed.pins]
+    can_undo = listed.before is not None
+    return PinsItem(revision=listed.revision, pins=pins, can_undo=can_undo, problem=listed.problem)
+
+
+def name_pins(matches: Matches, pins: Sequence[tuple[str, int, str, int]]) -> list[Pin]:
+    """Return pins with the names of their videos; pins of videos that are gone are known by their ids."""
+    names = {id: video.name for id, video in matches.project.videos.items()}
+    kept = [name for pin in matches.pins.read().pins for name in (pin.video_a, pin.video_b)]
+    names |= {video_id(name): name for name in kept}
+    for id in (id for pin in pins for id in pin[::2]):
+        if id not in names:
+            raise NotFound(f"no video {id!r} in {matches.project.folder}; reload the page")
+    return [Pin(names[a], i, names[b], j) for a, i, b, j in pins]
+
+
+def describe_match(matches: Matches, reference: str, id: str, match: Alignment) -> AlignedVideo:
     """Return one video at the pace of the reference, as JSON."""
-    if id == reference:
-        length = len(matches.embeddings_of(id))
-        return AlignedVideo(
-            id=id, frames=list(range(length)), confidence=[1.0] * length, matched=[True] * length
-        )
-    match = matches.align(reference, id, method=method)
     return AlignedVideo(
         id=id,
-        frames=matches.follow(reference, id, method=method).tolist(),
+        frames=matches.follow(match, reference, id).tolist(),
         confidence=match.confidence.round(DIGITS).tolist(),
         matched=match.matched.tolist(),
     )
@@ -248,11 +363,13 @@ def describe_pair(matches: Matches, a: str, b: str, method: AlignmentMethod) -> 
         b=b,
         method=method,
         revision=matches.revision,
+        version=matches.store.open().fingerprint,
         size=(len(similarity.a), len(similarity.b)),
         levels=similarity.levels,
-        frames=matches.follow(a, b, method=method).tolist(),
+        frames=matches.follow(match, a, b).tolist(),
         confidence=match.confidence.round(DIGITS).tolist(),
         matched=match.matched.tolist(),
+        pins=matches.pins_between(a, b),
         path=path.tolist(),
         cost=round(float(match.distances[match.matched].mean()), DIGITS),
     )

@@ -7,6 +7,7 @@ import {Studio} from "./studio.js";
 
 const VIEWS = {
   play: {title: "Play", load: () => import("./player.js")},
+  align: {title: "Align", load: () => import("./align.js")},
   search: {title: "Search", load: () => import("./search.js")},
   anomalies: {title: "Odd takes", load: () => import("./anomalies.js")},
   map: {title: "Map", load: () => import("./map.js")},

@@ -22,6 +22,7 @@ export class Studio extends EventTarget {
     this.reference = null;      // id of the video whose pace all follow
     this.alignment = new Map(); // id -> {frames, confidence, matched} per frame of the reference
     this.revision = null;       // of that alignment
+    this.method = "auto";       // how videos are aligned
     this.problem = "";          // why there is no alignment, in one line
     this.isAligned = true;      // false: every video plays at its own pace from its own start
     this.isSettling = false;    // the alignment to a new reference is on its way
@@ -171,7 +172,7 @@ export class Studio extends EventTarget {
     const others = this.shown.filter((id) => id !== reference);
     if (!others.length) return {alignment: new Map(), revision: null, problem: ""};
     try {
-      const query = new URLSearchParams({reference, videos: others.join(",")});
+      const query = new URLSearchParams({reference, videos: others.join(","), method: this.method});
       const answer = await api.get(`alignment?${query}`, {signal});
       const alignment = new Map(answer.videos.map((each) => [each.id, {
         ...each,
