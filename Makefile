@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 BENCHMARKS := decode base_speed feature_cache evaluate align synth
 
-.PHONY: install demo test check format bench clean
+.PHONY: install chromium demo test check format bench clean
 
 install: $(STAMP)
 
@@ -23,10 +23,15 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
+chromium:  # for the tests of the studio's page, which are skipped without it
+	@command -v chromium >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -qy --no-install-recommends chromium; } >/dev/null 2>&1 \
+	  || echo "note: no chromium; the tests of the studio's page are skipped" >&2
+
 demo: install
 	$(BIN)/cycleback demo --out demo --overwrite
 
-test: install
+test: install chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 check: install

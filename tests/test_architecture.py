@@ -41,6 +41,8 @@ ALLOWED: dict[str, set[str]] = {
 }
 ALLOWED["comparison"] = {"runs", "recipe", "training", "applications", "evaluation", "embeddings", "models"}
 ALLOWED["comparison"] |= {"data", "alignment", "synth", "video"}
+ALLOWED["web"] = {"runs", "recipe", "training", "search", "applications", "embeddings", "models", "data"}
+ALLOWED["web"] |= {"alignment", "annotations", "video"}
 ALLOWED["cli"] = set(ALLOWED)
 ARRAYS_ONLY = {"losses": {"torch", "math"}, "alignment": {"numpy", "numba"}}
 LAZY = {"av", "cv2", "numba", "matplotlib", "sklearn", "PIL"}

@@ -40,6 +40,11 @@ def test_a_wheel_has_the_models_inside_the_package(source: Path, tmp_path: Path)
     assert {"cycleback/recipes/fast.toml", "cycleback/py.typed", "cycleback/comparison/page.html"} <= names
     weights = ("movenet-thunder.safetensors", "movenet-lightning.safetensors", "NOTICE", "LICENSE")
     assert {f"cycleback/weights/{file}" for file in weights} <= names
+    page = source / "src/cycleback/web/page"
+    files = {path.relative_to(source / "src").as_posix() for path in page.rglob("*") if path.is_file()}
+    assert files <= names and {"index.html", "NOTICE", "mediabunny.LICENSE", "uPlot.LICENSE"} <= {
+        Path(file).name for file in files
+    }
 
 
 def test_a_source_distribution_has_what_a_wheel_is_built_from(source: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from cycleback.cli.info import info
 from cycleback.cli.plot import plot
 from cycleback.cli.progress import progress
 from cycleback.cli.search import search
+from cycleback.cli.studio import studio
 from cycleback.cli.sync import sync
 from cycleback.cli.synth import synth
 from cycleback.cli.train import train
@@ -33,7 +34,7 @@ from cycleback.errors import UserError
 
 PANELS = {
     "Learn": (demo, train, embed),
-    "Use": (align, sync, transfer, search, anomalies, progress, follow),
+    "Use": (studio, align, sync, transfer, search, anomalies, progress, follow),
     "Measure": (evaluate, compare, plot),
     "Data": (data, synth, info),
 }

@@ -1,14 +1,21 @@
 """The studio: a local web page on which alignments are seen, heard, used and corrected.
 
     project.py     a folder of videos, and the folder `.cycleback` in it for what the studio keeps
+    uploads.py     videos that the page adds
     journal.py     what the user typed (labels, pins), append-only
     media.py       what a browser plays: media files, presentation times, thumbnails
-    matches.py     embeddings, alignments and similarity of the videos of a project
+    proxies.py     copies of videos that every browser plays
+    sound.py       sound in blocks, and its peaks
+    embedded.py    the embeddings of a project on disk
+    matches.py     alignments of the videos of a project
+    tiles.py       similarity of two videos as pictures
     labels.py      labels, their transfer to other videos, and the review queue
     explore.py     search, anomalies, map, progress, sound, phase strips
     jobs.py        embedding and training in processes of their own
-    app.py         puts their routes together, and refuses strangers
+    security.py    who may use the studio
+    app.py         puts the routes together
+    server.py      serves them at an address
     page/          plain JavaScript modules and CSS; no build step
 
-Each module has a function `routes(studio)` that returns its part of the JSON API.
+A module that answers requests has a function `routes(studio)` that returns its part of the JSON API.
 """

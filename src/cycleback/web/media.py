@@ -274,13 +274,14 @@ def routes(studio: "Studio") -> APIRouter:
         times = media.times(find(id), proxy=proxy)
         return Response(times.astype("<f8").tobytes(), media_type="application/octet-stream")
 
-    @router.api_route("/media", methods=["GET", "HEAD"], response_model=None)
+    @router.head("/media", include_in_schema=False)
+    @router.get("/media")
     def send_media(id: str, proxy: bool = False) -> Response:
         video = find(id)
         file = media.file(video, proxy=proxy)
         if isinstance(file, float):
             return JSONResponse({"progress": round(file, 3)}, status_code=202, headers={"Retry-After": "1"})
-        return FileResponse(file, media_type=media_type(file, video), headers={"Cache-Control": "no-cache"})
+        return send_file(file, media_type(file, video))
 
     @router.get("/frames/{number}.jpg")
     def send_frame(
@@ -308,6 +309,14 @@ def routes(studio: "Studio") -> APIRouter:
         return read_peaks(find(id), count)
 
     return router
+
+
+def send_file(path: Path, type: str) -> Response:
+    """Answer with a file, or the part of it that a Range header names."""
+    try:
+        return FileResponse(path, media_type=type, stat_result=path.stat())
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror}; reload the page") from error
 
 
 def send_jpeg(video: ProjectVideo, known: str, what: str, draw: Any) -> Response:

@@ -172,10 +172,8 @@ class Project:
         """List the videos of the folder anew; what is known of unchanged ones is kept."""
         records, problem = self._read_records()
         with self.lock:
-            known = {(video.path, video.stamp, video.problem): video for video in self.videos.values()}
             found = [self._make_video(record) for record in records if record.kind != "sequence"]
-            videos = [known.get((video.path, video.stamp, video.problem), video) for video in found]
-            self.videos = {video.id: video for video in videos}
+            self.videos = {video.id: self._keep_known(video) for video in found}
             self.problem = problem
 
     def _read_records(self) -> tuple[tuple[VideoRecord, ...], str]:
@@ -186,6 +184,17 @@ class Project:
             records = list_files(self.folder)
             is_listable = os.access(self.folder, os.R_OK | os.X_OK)
             return records, "" if not records and is_listable else str(error)
+
+    def _keep_known(self, video: ProjectVideo) -> ProjectVideo:
+        """Return the video of this id that is known already if its file did not change."""
+        known = self.videos.get(video.id)
+        if known is None or (known.path, known.stamp, known.problem) != (
+            video.path,
+            video.stamp,
+            video.problem,
+        ):
+            return video
+        return known
 
     def _make_video(self, record: VideoRecord) -> ProjectVideo:
         problem = ""
