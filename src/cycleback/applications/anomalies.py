@@ -119,6 +119,18 @@ class AnomalyModel:
     names: tuple[str, ...]  # of the good takes
     views: tuple[View, ...]  # one per encoder
     own_scores: tuple[Floats, ...]  # K arrays (N,), the scores of each good take when it is left out
+    own_comparisons: tuple[Comparison, ...]  # of each good take with the others, in the first view
+
+    def score_own(self, name: str, *, false_alarms: float = 0.05) -> AnomalyScores:
+        """Score one of the good takes against the others; see `score`."""
+        k = self.names.index(name)
+        return AnomalyScores.calibrate(
+            self.own_scores[k],
+            self.own_scores[:k] + self.own_scores[k + 1 :],
+            progress=self.own_comparisons[k].progress,
+            matches=self.own_comparisons[k].matches,
+            false_alarms=false_alarms,
+        )
 
     def score(self, *embeddings: ArrayLike, false_alarms: float = 0.05) -> AnomalyScores:
         """Score a take.
@@ -217,14 +229,17 @@ def fit_anomaly_model(*views: EmbeddingSet) -> AnomalyModel:
     """
     names = _check_takes(views)
     own: list[list[Floats]] = []
+    compared: list[tuple[Comparison, ...]] = []
     fitted: list[View] = []
     for embeddings in views:
         takes = tuple(np.array(embeddings[name]) for name in names)
-        left_out = [_compare(take, takes[:k] + takes[k + 1 :]) for k, take in enumerate(takes)]
+        left_out = tuple(_compare(take, takes[:k] + takes[k + 1 :]) for k, take in enumerate(takes))
         view = _fit_view(takes, left_out)
         fitted.append(view)
+        compared.append(left_out)
         own.append([view.score(comparison) for comparison in left_out])
-    return AnomalyModel(names, tuple(fitted), tuple(_combine_views(each) for each in zip(*own, strict=True)))
+    scores = tuple(_combine_views(each) for each in zip(*own, strict=True))
+    return AnomalyModel(names, tuple(fitted), scores, compared[0])
 
 
 def find_spans(curve: Floats, threshold: float) -> list[Span]:

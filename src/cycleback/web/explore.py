@@ -16,8 +16,8 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel
 
 from cycleback.alignment.distances import spread_frames
-from cycleback.applications import find_anomalies, measure_progress, transfer_sound, write_with_sound
-from cycleback.applications.anomalies import MIN_TAKES, AnomalyScores
+from cycleback.applications import measure_progress, transfer_sound, write_with_sound
+from cycleback.applications.anomalies import MIN_TAKES, AnomalyScores, fit_anomaly_model
 from cycleback.applications.plots.maps import project as project_to_plane
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import UserError
@@ -76,15 +76,11 @@ def score_takes(videos: EmbeddingSet, good: Sequence[str]) -> dict[str, AnomalyS
         raise UserError(
             f"{len(chosen)} takes cannot say what is typical; expected at least {MIN_TAKES}: add videos"
         )
-    others = [name for name in videos.names if name not in chosen]
-    scores: dict[str, AnomalyScores] = {}
-    if others:
-        scores |= find_anomalies(videos.subset(others), videos.subset(chosen)).scores
-    if len(chosen) > MIN_TAKES:  # otherwise too few are left when one is taken out
-        for name in chosen:
-            rest = [each for each in chosen if each != name]
-            scores |= find_anomalies(videos.subset([name]), videos.subset(rest)).scores
-    return scores
+    model = fit_anomaly_model(videos.subset(chosen))
+    return {
+        name: model.score_own(name) if name in model.names else model.score(videos[name])
+        for name in videos.names
+    }
 
 
 def spread_names(names: Sequence[str], most: int) -> list[str]:
@@ -102,8 +98,8 @@ def draw_trajectories(videos: EmbeddingSet, by: str) -> dict[str, tuple[list[int
     frames = {name: spread_frames(len(videos[name]), per_video) for name in names}
     rows = np.concatenate([videos[name][frames[name]] for name in names])
     points = project_to_plane(rows, by=by)
-    low, size = points.min(axis=0), max(float(np.ptp(points, axis=0).max()), 1e-12)
-    places = ((points - low) / size).round(DIGITS)
+    low, high = points.min(axis=0), points.max(axis=0)
+    places = ((points - (low + high) / 2) / max(float((high - low).max()), 1e-12) + 0.5).round(DIGITS)
     starts = np.cumsum([0, *(len(frames[name]) for name in names)])
     return {
         name: (frames[name].tolist(), places[start : start + len(frames[name])].tolist())

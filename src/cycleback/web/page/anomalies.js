@@ -2,7 +2,8 @@
 
 import uPlot from "./vendor/uPlot.esm.js";
 import * as api from "./api.js";
-import {button, clockTime, make} from "./elements.js";
+import {clockTime, make} from "./elements.js";
+import {plotAxis, styleColour} from "./plots.js";
 
 export const title = "Odd takes";
 
@@ -49,10 +50,10 @@ export function mount(element, studio) {
     const card = make("article", {class: "card take", "data-video": take.id, "data-verdict": take.verdict}, [
       make("header", {}, [
         make("h3", {}, about.name),
-        make("span", {class: `verdict ${take.spans.length ? "is-odd" : "is-typical"}`}, take.verdict),
+        make("span", {class: `verdict ${take.verdict === "typical" ? "is-typical" : "is-odd"}`}, take.verdict),
         make("label", {}, [box, " good take"]),
       ]),
-      thumbnails(studio, take, about),
+      thumbnails(take, about),
       plot,
     ]);
     list.append(card);
@@ -60,9 +61,8 @@ export function mount(element, studio) {
   }
 
   function jump(id, frame) {
-    studio.follow(id);
+    studio.follow(id, frame);
     studio.open("play");
-    studio.clock.seek(frame);
   }
 
   const stop = studio.listen("embeddings", show);
@@ -70,7 +70,7 @@ export function mount(element, studio) {
   return () => { stop?.(); request?.abort(); clear(); };
 }
 
-function thumbnails(studio, take, about) {
+function thumbnails(take, about) {
   const frames = take.spans.length ? take.spans.map(([first, last]) => Math.round((first + last) / 2)) : [take.peak];
   return make("div", {class: "take-frames"}, frames.slice(0, 4).map((frame) => make("figure", {}, [
     make("img", {
@@ -82,8 +82,7 @@ function thumbnails(studio, take, about) {
 }
 
 function drawCurve(element, take, about, onClick) {
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const axis = {stroke: colour("--dim"), grid: {stroke: colour("--line"), width: 1}};
+  const axis = plotAxis();
   const seconds = Array.from(about.times.subarray(0, take.scores.length));
   const inSpans = take.scores.map((score, frame) => (
     take.spans.some(([first, last]) => first <= frame && frame <= last) ? score : null));
@@ -92,9 +91,9 @@ function drawCurve(element, take, about, onClick) {
     legend: {show: false}, cursor: {drag: {x: false, y: false}},
     series: [
       {label: "second"},
-      {label: "difference", stroke: colour("--dim"), width: 1.5},
-      {label: "odd", stroke: colour("--bad"), width: 3},
-      {label: "threshold", stroke: colour("--warn"), width: 1, dash: [4, 4]},
+      {label: "difference", stroke: styleColour("--dim"), width: 1.5, points: {show: false}},
+      {label: "odd", stroke: styleColour("--bad"), width: 3, points: {show: false}},
+      {label: "threshold", stroke: styleColour("--warn"), width: 1, dash: [4, 4], points: {show: false}},
     ],
     axes: [{...axis, size: 28}, {...axis, size: 40}],
   }, [seconds, take.scores, inSpans, take.scores.map(() => take.threshold)], element);

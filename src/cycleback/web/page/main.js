@@ -11,6 +11,7 @@ const VIEWS = {
   search: {title: "Search", load: () => import("./search.js")},
   anomalies: {title: "Odd takes", load: () => import("./anomalies.js")},
   map: {title: "Map", load: () => import("./map.js")},
+  progress: {title: "Progress", load: () => import("./progress.js")},
   sound: {title: "Sound", load: () => import("./sound.js")},
   strips: {title: "Strips", load: () => import("./strips.js")},
   start: {title: "Start", load: () => import("./start.js")},

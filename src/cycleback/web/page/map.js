@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import {make} from "./elements.js";
+import {colourOf} from "./plots.js";
 
 export const title = "Map";
 
@@ -51,20 +52,19 @@ export function mount(element, studio) {
     [canvas.width, canvas.height] = [width * devicePixelRatio, height * devicePixelRatio];
     const context = canvas.getContext("2d");
     videos.forEach((video, number) => {
-      const hue = Math.round((number * 137.5) % 360);
       const isReference = video.id === studio.reference;
-      drawTrail(context, video.points.map(place), isReference, hue);
+      drawTrail(context, video.points.map(place), isReference, number);
       video.points.forEach((point, index) => {
         const share = index / Math.max(1, video.points.length - 1);
-        context.fillStyle = colour.value === "video" ? `hsl(${hue} 75% 62%)` : timeColour(share);
+        context.fillStyle = colour.value === "video" ? colourOf(number) : timeColour(share);
         dot(context, place(point), (isReference ? 4 : 2.5) * devicePixelRatio);
       });
     });
     drawPlayheads(context);
   }
 
-  function drawTrail(context, points, isReference, hue) {
-    context.strokeStyle = isReference ? "rgb(255 255 255 / 0.8)" : `hsl(${hue} 40% 60% / 0.25)`;
+  function drawTrail(context, points, isReference, number) {
+    context.strokeStyle = isReference ? "rgb(255 255 255 / 0.8)" : colourOf(number, 0.3);
     context.lineWidth = (isReference ? 2 : 1) * devicePixelRatio;
     context.beginPath();
     for (const point of points) context.lineTo(...point);
@@ -109,9 +109,8 @@ export function mount(element, studio) {
 
   function jump() {
     if (!pointed) return;
-    studio.follow(pointed.id);
+    studio.follow(pointed.id, pointed.frame);
     studio.open("play");
-    studio.clock.seek(pointed.frame);
   }
 
   canvas.addEventListener("pointermove", point);

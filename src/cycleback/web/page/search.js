@@ -1,6 +1,7 @@
 // Search: the same moment in all videos, as thumbnails that play when one points at them.
 
 import * as api from "./api.js";
+import {frameAt} from "./clock.js";
 import {button, clockTime, make} from "./elements.js";
 import {FrameSource} from "./frames.js";
 
@@ -18,7 +19,7 @@ export function mount(element, studio) {
     make("div", {class: "search"}, [
       make("section", {class: "card query-card"}, [
         make("h2", {}, "This moment"), canvas, slider, caption,
-        button("Find it everywhere", () => find(), {class: "primary"}),
+        button("Find it everywhere", () => find(), {class: "accent"}),
       ]),
       make("section", {}, [make("h2", {}, "In the other videos"), hits]),
     ]),
@@ -76,8 +77,7 @@ function showHit(studio, hit, asked) {
     make("span", {class: "dim"}, `${clockTime(hit.seconds, 2)} · ${Math.round(100 * hit.similarity)} %`),
   ], () => {
     studio.choose([...new Set([asked.id, hit.id, ...studio.shown])]);
-    studio.follow(asked.id);
-    studio.clock.seek(asked.frame);
+    studio.follow(asked.id, asked.frame);
     studio.open("play");
   }, {class: "hit", "data-video": hit.id, "data-frame": hit.frame, title: "Play beside the searched video"});
   drawThumbnail(canvas, hit.id, hit.frame);
@@ -107,7 +107,7 @@ function playWhilePointedAt(studio, element, canvas, hit) {
     if (source) return;
     const own = source = new FrameSource(studio, hit.id);
     const {times} = await studio.detail(hit.id);
-    const [first, last] = [-PLAY_AROUND_S, PLAY_AROUND_S].map((shift) => nearest(times, hit.seconds + shift));
+    const [first, last] = [-PLAY_AROUND_S, PLAY_AROUND_S].map((shift) => frameAt(times, hit.seconds + shift));
     let frame = first;
     const next = async () => {
       if (source !== own) return;
@@ -121,14 +121,4 @@ function playWhilePointedAt(studio, element, canvas, hit) {
   element.addEventListener("focus", start);
   element.addEventListener("pointerleave", stop);
   element.addEventListener("blur", stop);
-}
-
-/** The frame shown at a time. */
-export function nearest(times, seconds) {
-  let [low, high] = [0, times.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (times[middle] <= seconds) low = middle; else high = middle - 1;
-  }
-  return low;
 }

@@ -1,9 +1,9 @@
 // Sound: hear the sound of one video on the pictures of another, and keep the result.
 
 import * as api from "./api.js";
+import {frameAt} from "./clock.js";
 import {button, make} from "./elements.js";
 import {FrameSource} from "./frames.js";
-import {nearest} from "./search.js";
 
 export const title = "Sound";
 
@@ -11,7 +11,7 @@ export function mount(element, studio) {
   const source = make("select", {id: "sound-source"});
   const target = make("select", {id: "sound-target"});
   const audio = make("audio", {controls: true, "aria-label": "The borrowed sound"});
-  const canvas = make("canvas", {class: "stage", role: "img", "aria-label": "The pictures"});
+  const canvas = make("canvas", {class: "borrowed", role: "img", "aria-label": "The pictures"});
   const note = make("p", {class: "dim", role: "status"});
   const save = make("a", {class: "button", hidden: true}, "Download the video with this sound");
   element.append(
@@ -19,7 +19,7 @@ export function mount(element, studio) {
     make("div", {class: "toolbar"}, [
       make("label", {for: "sound-source"}, ["Sound of ", source]),
       make("label", {for: "sound-target"}, ["on the pictures of ", target]),
-      button("Listen", listen, {class: "primary"}),
+      button("Listen", listen, {class: "accent"}),
     ]),
     note, canvas, audio, save,
   );
@@ -58,7 +58,7 @@ export function mount(element, studio) {
   }
 
   function follow() {
-    if (pictures && times) pictures.draw(canvas, nearest(times, audio.currentTime));
+    if (pictures && times) pictures.draw(canvas, frameAt(times, audio.currentTime));
     animation = audio.paused ? 0 : requestAnimationFrame(follow);
   }
 

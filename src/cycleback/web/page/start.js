@@ -3,6 +3,7 @@
 import uPlot from "./vendor/uPlot.esm.js";
 import * as api from "./api.js";
 import {button, clockTime, make} from "./elements.js";
+import {plotAxis, styleColour} from "./plots.js";
 
 export const title = "Start";
 
@@ -17,7 +18,7 @@ export function mount(element, studio) {
       make("section", {class: "card"}, [
         make("h2", {}, "Quick"),
         make("p", {}, "Align the videos at once by what moves, who moves and how it looks. Nothing is trained."),
-        button("Align now", () => start(studio, {kind: "quick"})),
+        button("Align now", () => start(studio, {kind: "quick"}), {class: "accent"}),
       ]),
       fitCard(studio),
     ]),
@@ -98,7 +99,7 @@ async function upload(studio, files, status) {
 // ---- fit
 
 function fitCard(studio) {
-  const name = make("input", {id: "fit-name", placeholder: "fit-1", maxlength: 60});
+  const name = make("input", {id: "fit-name", type: "text", placeholder: "fit-1", maxlength: 60});
   const updates = make("input", {id: "fit-updates", type: "number", min: 10, max: 100000, placeholder: "default"});
   return make("section", {class: "card"}, [
     make("h2", {}, "Fit"),
@@ -180,14 +181,13 @@ function drawTraining(card, job) {
 }
 
 function plotOptions(element) {
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const axis = {stroke: colour("--dim"), grid: {stroke: colour("--line"), width: 1}};
+  const axis = plotAxis();
   return {
     width: Math.max(260, element.clientWidth || 420), height: 180, scales: {x: {time: false}, rate: {range: [0, 1]}},
     series: [
       {label: "update"},
-      {label: "loss", stroke: colour("--warn"), width: 2},
-      {label: "cycle rate", stroke: colour("--accent"), width: 2, scale: "rate"},
+      {label: "loss", stroke: styleColour("--warn"), width: 2},
+      {label: "cycle rate", stroke: styleColour("--accent"), width: 2, scale: "rate"},
     ],
     axes: [axis, {...axis, size: 60}, {...axis, scale: "rate", side: 1, grid: {show: false}}],
   };

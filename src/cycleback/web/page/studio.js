@@ -94,15 +94,22 @@ export class Studio extends EventTarget {
     this.#settle(frame);
   }
 
-  /** Make a video the reference; the moment on the screen stays. */
-  follow(id) {
-    if (id === this.reference && this.shown.includes(id)) return;
-    const frame = this.frameOf(id);
+  /** Make a video the reference; by default the moment on the screen stays. */
+  follow(id, frame = this.frameOf(id)) {
+    if (id === this.reference && this.shown.includes(id)) {
+      this.clock.seek(frame);
+      return;
+    }
     if (!this.shown.includes(id)) this.shown = [id, ...this.shown].slice(0, MAX_SHOWN);
     this.reference = id;
     this.#remember();
     this.tell("reference");
     this.#settle(frame);
+  }
+
+  /** Open a view by its name. */
+  open(name) {
+    location.hash = name;
   }
 
   /** Switch between aligned videos and videos at their own pace. */
