@@ -105,7 +105,7 @@ def test_every_answer_has_strict_headers(client: TestClient) -> None:
     for path in ("/", "/main.js", "/api/project", "/api/nothing", f"/api/videos/{video_id('intra')}/media"):
         headers = client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert headers["cross-origin-opener-policy"] == "same-origin"
         assert headers["cross-origin-embedder-policy"] == "require-corp"
         assert headers["cross-origin-resource-policy"] == "same-origin"

@@ -110,10 +110,10 @@ class Journal:
 
     def _set_torn_line_aside(self, file: BinaryIO) -> None:
         """Remove an incomplete last line, which a crash leaves, and keep its bytes in a file of their own."""
+        if _ends_whole(self.path):
+            return
         content = self.path.read_bytes()
         whole = content.rfind(b"\n") + 1
-        if whole == len(content):
-            return
         torn = self.path.with_name(f"{self.path.stem}.torn-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
         with torn.open("xb") as aside:
             aside.write(content[whole:])
@@ -143,6 +143,14 @@ class Journal:
             if (entry := _decode(line)) is not None:
                 self._entries.setdefault(entry.kind, []).append(entry)
         self._offset += len(whole)
+
+
+def _ends_whole(path: Path) -> bool:
+    """Tell whether the last line of a file is complete; an empty file has none."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        return size == 0 or file.read(1) == b"\n"
 
 
 def _encode(entry: Entry) -> bytes:

@@ -5,12 +5,14 @@ Otherwise it gets a proxy (proxies.py).
 """
 
 import io
+import json
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Header, Query
@@ -19,9 +21,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from cycleback.data.sources import image_paths, read_image
-from cycleback.video import frame_times, read_frames
+from cycleback.video import read_frames
 from cycleback.video.source import load_av, open_video
-from cycleback.web.project import IMAGES_CODEC, NotFound, ProjectVideo
+from cycleback.web.project import IMAGES_CODEC, NotFound, ProjectVideo, Stamp
 from cycleback.web.proxies import Proxies
 from cycleback.web.sound import read_peaks
 
@@ -69,8 +71,8 @@ class Media:
     """Serves the videos of a project to a browser."""
 
     proxies: Proxies
-    _pictures: "PictureCache" = field(default_factory=lambda: PictureCache(MAX_CACHE_BYTES))
-    _reasons: dict[tuple[str, tuple[int, int]], str] = field(default_factory=dict)
+    _kept: "AnswerCache" = field(default_factory=lambda: AnswerCache(MAX_CACHE_BYTES))
+    _reasons: dict[tuple[str, Stamp], str] = field(default_factory=dict)
     _decoders: threading.Semaphore = field(
         default_factory=lambda: threading.Semaphore(max(2, os.cpu_count() or 2))
     )
@@ -105,11 +107,8 @@ class Media:
 
     def times(self, video: ProjectVideo, *, proxy: bool = False) -> NDArray[np.float64]:
         """Return the presentation time of each frame (N,) in the file that the browser plays."""
-        if (proxy or self.reason(video)) and not video.is_images:
-            made = self.proxies.find(video)
-            if made is not None:  # a broken file may have fewer frames than packets
-                return frame_times(made)
-        return video.times
+        made = self.proxies.times(video) if proxy or self.reason(video) else None
+        return video.times if made is None else made
 
     def file(self, video: ProjectVideo, *, proxy: bool = False) -> Path | float:
         """Return the file to play, or the share of the proxy that is made so far."""
@@ -130,38 +129,50 @@ class Media:
 
     def _draw(self, video: ProjectVideo, numbers: list[int], height: int) -> bytes:
         key = (video.id, video.stamp, tuple(numbers), height)
-        picture = self._pictures.find(key)
-        if picture is None:
+
+        def draw() -> bytes:
+            return encode_jpeg(np.concatenate(list(read_thumbnails(video, numbers, height)), axis=1))
+
+        return self._answer(key, draw)
+
+    def peaks(self, video: ProjectVideo, count: int) -> bytes:
+        """Return the loudest sample of each of `count` equal parts of a video, as JSON; [] without sound."""
+        key = (video.id, video.stamp, "peaks", count)
+        return self._answer(key, lambda: json.dumps(read_peaks(video, count)).encode())
+
+    def _answer(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """Return an answer that is kept, or make it; only a few are made at a time."""
+        answer = self._kept.find(key)
+        if answer is None:
             with self._decoders:
-                images = read_thumbnails(video, numbers, height)
-            picture = encode_jpeg(np.concatenate(list(images), axis=1))
-            self._pictures.keep(key, picture)
-        return picture
+                answer = make()
+            self._kept.keep(key, answer)
+        return answer
 
 
-class PictureCache:
-    """The pictures asked for last, up to a number of bytes."""
+class AnswerCache:
+    """The answers given last, up to a number of bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._pictures: OrderedDict[Any, bytes] = OrderedDict()
+        self._answers: OrderedDict[Hashable, bytes] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def find(self, key: Any) -> bytes | None:
-        """Return a picture that is kept, or None."""
+    def find(self, key: Hashable) -> bytes | None:
+        """Return an answer that is kept, or None."""
         with self._lock:
-            if key in self._pictures:
-                self._pictures.move_to_end(key)
-            return self._pictures.get(key)
+            if key in self._answers:
+                self._answers.move_to_end(key)
+            return self._answers.get(key)
 
-    def keep(self, key: Any, picture: bytes) -> None:
-        """Keep a picture, and forget the ones used longest ago."""
+    def keep(self, key: Hashable, answer: bytes) -> None:
+        """Keep an answer, and forget the ones used longest ago."""
         with self._lock:
-            self._bytes += len(picture) - len(self._pictures.pop(key, b""))
-            self._pictures[key] = picture
+            self._bytes += len(answer) - len(self._answers.pop(key, b""))
+            self._answers[key] = answer
             while self._bytes > self.max_bytes:
-                self._bytes -= len(self._pictures.popitem(last=False)[1])
+                self._bytes -= len(self._answers.popitem(last=False)[1])
 
 
 def explain_proxy(video: ProjectVideo) -> str:
@@ -305,8 +316,8 @@ def routes(studio: "Studio") -> APIRouter:
         )
 
     @router.get("/peaks")
-    def send_peaks(id: str, count: Annotated[int, Query(ge=1, le=100_000)] = 800) -> list[float]:
-        return read_peaks(find(id), count)
+    def send_peaks(id: str, count: Annotated[int, Query(ge=1, le=100_000)] = 800) -> Response:
+        return Response(media.peaks(find(id), count), media_type="application/json")
 
     return router
 
@@ -319,7 +330,7 @@ def send_file(path: Path, type: str) -> Response:
         raise NotFound(f"cannot read {path}: {error.strerror}; reload the page") from error
 
 
-def send_jpeg(video: ProjectVideo, known: str, what: str, draw: Any) -> Response:
+def send_jpeg(video: ProjectVideo, known: str, what: str, draw: Callable[[], bytes]) -> Response:
     """Answer with a picture, or with 304 if the browser has it already."""
     tag = f'"{video.stamp[0]:x}-{video.stamp[1]:x}-{what}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}

@@ -297,6 +297,6 @@ def describe_video(video: ProjectVideo) -> VideoItem:
         name=video.name,
         action=video.record.action,
         error=video.error,
-        frames=known and known.num_frames,
-        duration_s=known and known.duration_s,
+        frames=None if known is None else known.num_frames,
+        duration_s=None if known is None else known.duration_s,
     )

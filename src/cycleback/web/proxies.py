@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from cycleback.data.sources import iter_images, record_digest
 from cycleback.errors import UserError, VideoError
 from cycleback.files import atomic_file
+from cycleback.video import frame_times
 from cycleback.video.decoding import decode_in_order
 from cycleback.video.scaling import FrameScaler, converter_options
-from cycleback.video.source import VideoSource, load_av
+from cycleback.video.source import VideoSource, load_av, open_video
 from cycleback.video.writer import BT709, LIMITED_RANGE
-from cycleback.web.project import ProjectVideo
+from cycleback.web.project import ProjectVideo, Stamp
 from cycleback.web.sound import iter_sound
 
 MAX_HEIGHT = 480
@@ -34,6 +35,7 @@ SOUND_RATE = 48000
 DEFAULT_TICK = Fraction(1, 90000)
 
 Size = tuple[int, int]  # height, width
+Seconds = NDArray[np.float64]
 
 
 class Stopped(Exception):
@@ -61,7 +63,8 @@ class Proxies:
     folder: Path
     _pool: ThreadPoolExecutor | None = None
     _making: dict[str, Making] = field(default_factory=dict)  # by id of the video
-    _names: dict[tuple[str, tuple[int, int]], str] = field(default_factory=dict)  # digests take a while
+    _names: dict[tuple[Path, Stamp], str] = field(default_factory=dict)  # digests take a while
+    _times: dict[Path, Seconds] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -69,6 +72,16 @@ class Proxies:
         """Return the proxy of a video if it is there already."""
         path = self._path(video)
         return path if path.is_file() else None
+
+    def times(self, video: ProjectVideo) -> Seconds | None:
+        """Return the presentation time of each frame (N,) of a proxy; None if it is not made yet.
+
+        A broken video has fewer frames than packets; its proxy tells how many there are.
+        """
+        path = self.find(video)
+        if path is not None and path not in self._times:
+            self._times[path] = frame_times(path)
+        return None if path is None else self._times[path]
 
     def request(self, video: ProjectVideo, *, wait_s: float = 0.0) -> Path | float:
         """Return the proxy of a video, or the share that is done while it is being made.
@@ -78,9 +91,10 @@ class Proxies:
         """
         if (path := self.find(video)) is not None:
             return path
+        total = video.info.num_frames  # before the lock: reading a long file takes a while
         with self._lock:
             if video.id not in self._making:
-                self._making[video.id] = self._start(video)
+                self._making[video.id] = self._start(video, total)
             making = self._making[video.id]
         with suppress(TimeoutError):
             making.result.exception(timeout=wait_s)
@@ -100,17 +114,17 @@ class Proxies:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _path(self, video: ProjectVideo) -> Path:
-        key = (str(video.path), video.stamp)
+        key = (video.path, video.stamp)
         if key not in self._names:
             self._names[key] = record_digest(video.record)[:32]
         return self.folder / f"{self._names[key]}-v{VERSION}.mp4"
 
-    def _start(self, video: ProjectVideo) -> Making:
+    def _start(self, video: ProjectVideo, total: int) -> Making:
         if self._stop.is_set():
             raise UserError("the studio is closing; start it again")
         if self._pool is None:
             self._pool = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="proxy")
-        making = Making(Future(), total=video.info.num_frames)
+        making = Making(Future(), total=total)
         making.result = self._pool.submit(self._make, video, making)
         return making
 
@@ -171,8 +185,6 @@ def _choose_tick(video: ProjectVideo) -> Fraction:
     """Return a unit of time in which all presentation times of the video are whole numbers."""
     if video.is_images:
         return Fraction(1, 1_000_000)
-    from cycleback.video.source import open_video
-
     with open_video(video.path, threaded=False) as source:
         base = source.stream.time_base if source.has_times else None
     return Fraction(1, base.denominator) if base and base.denominator <= 1_000_000 else DEFAULT_TICK

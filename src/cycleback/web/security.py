@@ -32,7 +32,7 @@ CONTENT = (
 LOOPBACK_FRAMES = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:*"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -59,7 +59,8 @@ class Access:
             return False
         if is_loopback(name):
             return True
-        own_names = {self.host.lower(), socket.gethostname().lower()}
+        machine = socket.gethostname().lower()
+        own_names = {self.host.lower(), machine, f"{machine}.local"}
         return not is_loopback(self.host) and (is_address(name) or name in own_names)
 
     def accepts(self, given: str) -> bool:
@@ -176,7 +177,8 @@ def _given_token(scope: Scope, headers: Headers) -> str:
     if kind.lower() == "bearer":
         return token.strip()
     if scope["method"] in READING:
-        return parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        query = str(scope["query_string"], "latin-1")
+        return parse_qs(query).get("token", [""])[0]
     return ""
 
 
