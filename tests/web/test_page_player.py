@@ -217,7 +217,7 @@ def test_sound_follows_the_warp(page: "Page", address: str) -> None:
     assert worst < 0.06  # of the codec's lead-in and of two clocks
 
 
-def test_a_nudge_shifts_one_video(page: "Page", project_folder: Path) -> None:
+def test_a_nudge_shifts_one_video_and_can_be_pinned(page: "Page", project_folder: Path) -> None:
     server = serve(project_folder)
     try:
         open_player(page, server.address)
@@ -230,6 +230,11 @@ def test_a_nudge_shifts_one_video(page: "Page", project_folder: Path) -> None:
         settle(page)
         assert read_frames(page) == before | {"intra": before["intra"] + 2}
         assert page.get_by_label("Shift of intra in frames").inner_text() == "+2"
+        page.get_by_role("button", name="Pin this").click()
+        page.wait_for_function("studio.offsets.size === 0 && !studio.isSettling")
+        settle(page)
+        assert read_frames(page) == before | {"intra": before["intra"] + 2}
+        assert len(ask(page, "pins")["pins"]) == 1
     finally:
         server.close()
 

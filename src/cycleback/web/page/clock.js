@@ -5,7 +5,7 @@
 
 export const MIN_SPEED = 0.1;
 export const MAX_SPEED = 4;
-const MAX_STEP_S = 0.25; // a page that was hidden goes on from where it was
+const MAX_STEP_S = 0.1; // a page that was hidden or busy goes on from where it was
 
 /** The last frame that begins at or before `time`; `times` rises. */
 export function frameAt(times, time) {
@@ -39,6 +39,7 @@ export class Clock {
     this.playing = false;
     this.isRepeating = true;            // start again at the end
     this.loop = null;                   // {first, last}: play only these frames
+    this.isHeld = () => false;          // whether the pictures are late: time waits for them
     this.listeners = new Set();         // called with the frame of the reference, whenever it changes
     this.watchers = new Set();          // called when playing, speed or loop change
   }
@@ -120,7 +121,7 @@ export class Clock {
 
   #tick(now) {
     if (!this.playing) return;
-    const seconds = this.#before === null ? 0 : Math.min(MAX_STEP_S, (now - this.#before) / 1000);
+    const seconds = this.#before === null || this.isHeld() ? 0 : Math.min(MAX_STEP_S, (now - this.#before) / 1000);
     this.#before = now;
     this.#time += seconds * this.speed * (this.isBackward ? -1 : 1);
     this.#turnAtEnd();

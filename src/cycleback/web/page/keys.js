@@ -51,7 +51,7 @@ export class Keys {
       seen.add(key);
       rows.set(help, [label(key), ...(rows.get(help) ?? [])]);
     }
-    return [...rows].map(([help, names]) => [names, help]).reverse();
+    return [...rows].map(([help, names]) => [names.length > 4 ? [names[0], "…", names.at(-1)] : names, help]).reverse();
   }
 
   #press(event) {

@@ -1,7 +1,8 @@
 // The player: several videos at the pace of one, frame by frame.
 //
 // The clock says which frame of the reference it is; each video shows the frame that belongs to it. All
-// videos are decoded first and painted together, so that what stands side by side is one moment.
+// videos are decoded first and painted together, so that what stands side by side is one moment. On a slow
+// machine the clock waits for the pictures: playing slows down, but no video runs ahead of another.
 
 import * as api from "./api.js";
 import {Voice} from "./audio.js";
@@ -14,6 +15,7 @@ export const title = "Play";
 
 const SPEEDS = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 4];
 const PATIENCE_MS = 250;  // how long all videos wait for the slowest one
+const HOLD_MS = 50;       // the clock waits for pictures that are later than this
 const REST_MS = 150;      // after the playhead stops, decode what comes next
 const CAPTION = 44;       // pixels below a picture, as in style.css
 const GAP = 8;
@@ -27,6 +29,7 @@ class Player {
   #removers = [];
   #isStale = false;   // the screen does not show the clock's frame
   #isPainting = false;
+  #since = 0;         // when the decoding of the pictures for the screen began
   #resting = 0;
   #isClosed = false;
 
@@ -113,9 +116,11 @@ class Player {
     const {clock} = studio;
     const onFrame = () => this.#show();
     const onState = () => this.#updateControls();
+    clock.isHeld = () => this.#isPainting && performance.now() - this.#since > HOLD_MS;
     clock.listeners.add(onFrame);
     clock.watchers.add(onState);
     this.#removers.push(
+      () => { clock.isHeld = () => false; },
       () => clock.listeners.delete(onFrame),
       () => clock.watchers.delete(onState),
       studio.listen("project", () => this.#arrange()),
@@ -132,7 +137,7 @@ class Player {
   #keys() {
     const {studio} = this;
     const {clock} = studio;
-    const digits = Array.from({length: 9}, (_, index) => [String(index + 1), "Make the 1st … 9th video the reference",
+    const digits = Array.from({length: 9}, (_, index) => [String(index + 1), "Make that video on the screen the reference",
       () => { if (studio.shown[index]) studio.follow(studio.shown[index]); }]);
     return [
       [" ", "Play or pause", () => clock.toggle()],
@@ -233,6 +238,7 @@ class Player {
     this.#isPainting = true;
     while (this.#isStale && !this.studio.isSettling && !this.#isClosed) {
       this.#isStale = false;
+      this.#since = performance.now();
       const {frame, last, loop} = this.studio.clock;
       const wanted = [...this.tiles.values()].filter((tile) => tile.isReady)
         .map((tile) => [tile, this.studio.frameOf(tile.id, frame)]);
@@ -421,6 +427,7 @@ class Player {
     this.onionButton.setAttribute("aria-pressed", String(onion.isOn));
     this.onionButton.disabled = !others.length;
     this.onionTools.hidden = !onion.isOn;
+    this.columns.hidden = onion.isOn;
     this.stage.classList.toggle("is-onion", onion.isOn);
   }
 
