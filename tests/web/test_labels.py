@@ -1,5 +1,6 @@
 """Labels of a project: what follows from the actions of the user, and what is carried over to others."""
 
+import base64
 import itertools
 import os
 import re
@@ -250,8 +251,9 @@ def test_every_format_exports_and_imports(format: str, client: TestClient, folde
     before = settle(client)
     act(client, "clear", video=A)
     act(client, "clear", video=C)
-    query = {"name": name, "revision": client.get("/api/labels").json()["revision"], "key": "import-1"}
-    answer = client.post("/api/labels/import", params=query, content=exported.content)
+    file = {"name": name, "key": "import-1", "content": base64.b64encode(exported.content).decode()}
+    revision = client.get("/api/labels").json()["revision"]
+    answer = client.post("/api/labels/import", json={**file, "revision": revision})
     assert answer.status_code == 200, answer.text
     after = settle(client)
     for id in (A, C):

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Response
 from numpy.typing import NDArray
-from pydantic import BaseModel, StringConstraints, ValidationError
+from pydantic import Base64Bytes, BaseModel, StringConstraints, ValidationError
 
 from cycleback.annotations import FORMATS, Annotation
 from cycleback.applications.labels import TransferredLabels, annotate, match_labels, transfer_labels
@@ -112,12 +112,28 @@ class LabelsItem(BaseModel):
     redo: DoneItem | None
 
 
+class FormatItem(BaseModel):
+    """A format of label files, and how its exports end."""
+
+    name: str
+    suffix: str
+
+
 class Step(Frozen):
     """One action of the user. A page that got no answer sends it again with the same key."""
 
     revision: int  # of the labels that the user saw
     key: Key
     action: Action
+
+
+class LabelFile(Frozen):
+    """A label file to import, or a .zip of them, in base64."""
+
+    name: str
+    revision: int
+    key: Key
+    content: Base64Bytes
 
 
 @dataclass(frozen=True)
@@ -462,8 +478,11 @@ def routes(studio: "Studio") -> APIRouter:
         return studio.labels.show()
 
     @router.get("/labels/formats")
-    def list_formats() -> list[str]:
-        return list(FORMATS)
+    def list_formats() -> list[FormatItem]:
+        return [
+            FormatItem(name=name, suffix=".zip" if each.one_video else each.suffixes[0])
+            for name, each in FORMATS.items()
+        ]
 
     @router.get("/labels/export")
     def export_labels(format: str = "csv", which: Which = "labelled") -> Response:
@@ -473,14 +492,9 @@ def routes(studio: "Studio") -> APIRouter:
         return Response(content, media_type="application/octet-stream", headers=headers)
 
     @router.post("/labels/import")
-    def import_labels(
-        name: str,
-        revision: int,
-        key: Key,
-        content: Annotated[bytes, Body(media_type="application/octet-stream")],
-    ) -> LabelsItem:
-        action = studio.labels.read_import(name, content)
-        studio.labels.act(Step(revision=revision, key=key, action=action))
+    def import_labels(file: LabelFile) -> LabelsItem:
+        action = studio.labels.read_import(file.name, file.content)
+        studio.labels.act(Step(revision=file.revision, key=file.key, action=action))
         return studio.labels.show()
 
     return router

@@ -50,9 +50,8 @@ export function address(path) {
   return token ? `/api/${path}${path.includes("?") ? "&" : "?"}token=${token}` : `/api/${path}`;
 }
 
-/** Send a file as it is; the server checks what it is and answers with what it made of it. */
+/** Send a file as it is; the server checks that it is a video and answers with what it made of it. */
 export async function upload(path, file) {
   const options = {method: "POST", body: file, headers: headers({"Content-Type": "application/octet-stream"})};
-  const name = `${path.includes("?") ? "&" : "?"}name=${encodeURIComponent(file.name)}`;
-  return (await check(await fetch(`/api/${path}${name}`, options))).json();
+  return (await check(await fetch(`/api/${path}?name=${encodeURIComponent(file.name)}`, options))).json();
 }

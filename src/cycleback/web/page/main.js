@@ -8,6 +8,7 @@ import {Studio} from "./studio.js";
 const VIEWS = {
   play: {title: "Play", load: () => import("./player.js")},
   align: {title: "Align", load: () => import("./align.js")},
+  label: {title: "Label", load: () => import("./label.js")},
   search: {title: "Search", load: () => import("./search.js")},
   anomalies: {title: "Odd takes", load: () => import("./anomalies.js")},
   map: {title: "Map", load: () => import("./map.js")},
