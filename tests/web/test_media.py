@@ -1,6 +1,8 @@
 """What a browser gets: the same frames at the same times, original or proxy."""
 
 import io
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import av
@@ -10,9 +12,10 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from coded_clips import read_number, steady_times, uneven_times, write_clip
-from cycleback.video import frame_times, iter_frames, read_audio
+from cycleback.video import frame_times, iter_frames, read_audio, reader
+from cycleback.web import proxies
 from cycleback.web.app import Studio
-from cycleback.web.project import Project, video_id
+from cycleback.web.project import Project, ProjectVideo, video_id
 
 
 def picture(content: bytes) -> np.ndarray:
@@ -113,3 +116,74 @@ def test_files_that_browsers_cannot_play_exactly_get_a_proxy(project_folder: Pat
     assert [name for name, reason in reasons.items() if reason] == ["sparse", "other", "deep"]
     assert reasons["sparse"] == "a keyframe only every 4.0 s"
     studio.close()
+
+
+def test_a_proxy_is_made_once_however_often_it_is_asked_for(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, at_once, most = [], [], []
+
+    def write(path: Path, video: ProjectVideo, **options: object) -> None:
+        made.append(video.name)
+        at_once.append(video.name)
+        most.append(len(at_once))
+        time.sleep(0.1)
+        at_once.remove(video.name)
+        path.write_bytes(b"proxy")
+
+    monkeypatch.setattr(proxies, "write_proxy", write)
+    videos = list(studio.project.videos.values())
+    with ThreadPoolExecutor(16) as pool:
+        files = list(pool.map(lambda n: studio.media.proxies.request(videos[n % 4], wait_s=5), range(32)))
+    assert sorted(made) == sorted(video.name for video in videos) and max(most) <= proxies.MAX_AT_ONCE
+    assert len(set(files)) == 4 and all(isinstance(file, Path) and file.exists() for file in files)
+    again = Studio(Project.open(studio.project.folder))
+    assert again.media.proxies.find(again.project.find("intra")) in files
+    studio.close()
+
+
+def test_a_proxy_that_failed_leaves_nothing_and_is_tried_again(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, video = studio.media.proxies, studio.project.find("intra")
+    with monkeypatch.context() as broken:
+        broken.setattr(proxies, "_encode", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            store.request(video, wait_s=5)
+    assert list(store.folder.iterdir()) == []
+    assert isinstance(store.request(video, wait_s=5), Path)
+    studio.close()
+
+
+def test_closing_stops_a_proxy_and_leaves_nothing(studio: Studio, project_folder: Path) -> None:
+    write_clip(project_folder / "long.mp4", steady_times(1500))
+    studio.project.refresh()
+    store, video = studio.media.proxies, studio.project.find("long")
+    while store.request(video) == 0.0:
+        time.sleep(0.01)
+    progress = store.request(video)
+    studio.close()
+    assert isinstance(progress, float) and 0 < progress < 1
+    assert list(store.folder.iterdir()) == []
+
+
+def test_pictures_are_found_by_seeking(
+    client: TestClient, project_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_clip(project_folder / "long.mp4", steady_times(2000), b_frames=2)
+    client.get("/api/project")
+    route = f"/api/videos/{video_id('long')}"
+    assert client.get(route).json()["frames"] == 2000
+    decoded = []
+    advance = reader._advance
+    monkeypatch.setattr(
+        reader,
+        "_advance",
+        lambda decoder, pts: advance((decoded.append(frame.pts) or frame for frame in decoder), pts),
+    )
+    assert read_number(picture(client.get(f"{route}/frames/1990.jpg").content)) == 1990
+    assert 0 < len(decoded) <= 30
+    decoded.clear()
+    strip = picture(client.get(f"{route}/strip.jpg?count=10&height=60").content)
+    numbers = [read_number(strip[:, left : left + 80]) for left in range(0, 800, 80)]
+    assert np.abs(np.array(numbers) - np.arange(100, 2000, 200)).max() <= 15 and len(decoded) <= 20

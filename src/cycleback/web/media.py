@@ -189,8 +189,6 @@ def _explain_unplayable(video: ProjectVideo) -> str:
         return f"browsers do not play {info.codec} in {info.container.split(',')[0]}"
     if info.pixel_format not in PIXEL_FORMATS:
         return f"browsers do not play {info.pixel_format}"
-    if info.rotation:
-        return f"stored turned by {info.rotation} degrees"
     if index.is_damaged or not index.can_seek or index.num_hidden:
         return "the file is damaged, lacks time stamps or hides frames"
     return "" if _is_plain(video) else "the file has an edit list"
