@@ -90,6 +90,7 @@ def test_pair_shows_the_path(client: TestClient) -> None:
     expected = align(ARRAYS["a"].astype(np.float32), ARRAYS["b"].astype(np.float32), method="dtw")
     assert expected.path is not None and pair["path"] == expected.path.tolist()
     assert pair["size"] == [60, 90] and pair["levels"] == 1
+    assert client.get(f"/api/pairs/{A}/{B}/matrix").json().items() <= pair.items()
     assert pair["cost"] == pytest.approx(expected.distances.mean(), abs=1e-4)
     nearest = client.get(f"/api/pairs/{A}/{B}?method=nearest").json()
     assert nearest["path"] == [[i, j] for i, j in enumerate(nearest["frames"])]

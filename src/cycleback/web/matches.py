@@ -214,16 +214,21 @@ class AlignmentItem(BaseModel):
     waiting: list[str]  # ids of videos that are not embedded yet
 
 
-class PairItem(BaseModel):
-    """The alignment of two videos in full."""
+class MatrixItem(BaseModel):
+    """How the similarity of two videos is cut into tiles."""
 
     a: str
     b: str
+    size: tuple[int, int]  # frames of a and of b
+    levels: int
+    version: str  # changes with the embeddings
+
+
+class PairItem(MatrixItem):
+    """The alignment of two videos in full."""
+
     method: AlignmentMethod
     revision: str
-    version: str  # of the tiles: changes with the embeddings, not with the pins
-    size: tuple[int, int]  # frames of a and of b
-    levels: int  # of tiles
     frames: list[int]  # of b, to show with each frame of a
     confidence: list[float]
     matched: list[bool]
@@ -285,11 +290,12 @@ def routes(studio: "Studio") -> APIRouter:
         ready = [id for id in others if matches.is_embedded(id)]
         for id in (reference, *others)[: 1 if ready else None]:
             matches.embeddings_of(id)  # names the video that is not embedded
+        revision = matches.revision  # before: whoever gets older matches must be able to see that
         found = matches.align_all(reference, ready, method=method)
         return AlignmentItem(
             reference=reference,
             method=method,
-            revision=matches.revision,
+            revision=revision,
             videos=[describe_match(matches, reference, id, match) for id, match in found.items()],
             waiting=[id for id in others if id not in ready],
         )
@@ -297,6 +303,11 @@ def routes(studio: "Studio") -> APIRouter:
     @router.get("/pairs/{a}/{b}")
     def show_pair(a: str, b: str, method: AlignmentMethod = "auto") -> PairItem:
         return describe_pair(matches, a, b, method)
+
+    @router.get("/pairs/{a}/{b}/matrix")
+    def show_matrix(a: str, b: str) -> MatrixItem:
+        """Tell what tiles there are; a page shows them while two long videos are aligned."""
+        return describe_matrix(matches, a, b)
 
     @router.get("/pairs/{a}/{b}/tiles/{level}/{x}/{y}.png", response_class=Response)
     def show_tile(a: str, b: str, level: int, x: int, y: int) -> Response:
@@ -352,20 +363,25 @@ def describe_match(matches: Matches, reference: str, id: str, match: Alignment) 
     )
 
 
+def describe_matrix(matches: Matches, a: str, b: str) -> MatrixItem:
+    """Return the tiles of two videos, as JSON."""
+    similarity = matches.similarity(a, b)
+    size = len(similarity.a), len(similarity.b)
+    version = matches.store.open().fingerprint
+    return MatrixItem(a=a, b=b, size=size, levels=similarity.levels, version=version)
+
+
 def describe_pair(matches: Matches, a: str, b: str, method: AlignmentMethod) -> PairItem:
     """Return the alignment of two videos, as JSON."""
-    match, similarity = matches.align(a, b, method=method), matches.similarity(a, b)
-    path = (
-        match.path if match.path is not None else np.stack([np.arange(len(match.indices)), match.indices], 1)
-    )
+    revision = matches.revision  # before: whoever gets an older path must be able to see that
+    match = matches.align(a, b, method=method)
+    path = match.path
+    if path is None:
+        path = np.stack([np.arange(len(match.indices)), match.indices], axis=1)
     return PairItem(
-        a=a,
-        b=b,
+        **describe_matrix(matches, a, b).model_dump(),
         method=method,
-        revision=matches.revision,
-        version=matches.store.open().fingerprint,
-        size=(len(similarity.a), len(similarity.b)),
-        levels=similarity.levels,
+        revision=revision,
         frames=matches.follow(match, a, b).tolist(),
         confidence=match.confidence.round(DIGITS).tolist(),
         matched=match.matched.tolist(),

@@ -52,7 +52,8 @@ class Similarity:
         distances = squared_distances(self.b[rows], self.a[columns])  # (h, w)
         if self.scale <= 0:
             return np.full(distances.shape, 255, dtype=np.uint8)
-        return np.rint(255 * np.exp(-distances / self.scale)).astype(np.uint8)
+        pixels: NDArray[np.uint8] = np.rint(255 * np.exp(-distances / self.scale)).astype(np.uint8)
+        return pixels
 
 
 def shown_frames(num_frames: int, level: int, tile: int) -> NDArray[np.int64]:

@@ -143,7 +143,7 @@ class AlignView {
       () => clock.watchers.delete(watch),
       ...["project", "shown", "reference"].map((what) => studio.listen(what, () => this.#choose())),
       studio.listen("pins", () => this.#load()),
-      studio.listen("alignment", () => { if (this.pair && studio.revision !== this.pair.revision) this.#load(); }),
+      studio.listen("alignment", () => { if (this.pair?.revision && studio.revision !== this.pair.revision) this.#load(); }),
       studio.keys.addAll([
         [" ", "Play or pause", () => clock.toggle()],
         ["ArrowLeft", "One frame back or forward", () => clock.step(-1)],
@@ -199,7 +199,7 @@ class AlignView {
       this.sides.forEach((side) => side.close());
       this.sides = ids.map((id) => new FrameSource(this.studio, id));
       this.strips.forEach((strip, n) => strip.show(ids[n]).catch((error) => this.studio.say(error.message)));
-      this.chosen = null;
+      this.chosen = this.pair = null;
     }
     this.#load();
   }
@@ -209,18 +209,32 @@ class AlignView {
     if (a === null || b === null) return;
     this.#asking?.abort();
     const request = this.#asking = new AbortController();
+    this.note.textContent = "Aligning…";
+    this.#loadMatrix(a, b, request.signal).catch(() => {}); // what is wrong is told below
     try {
       const pair = await api.get(`pairs/${a}/${b}?method=${this.methodField.value}`, {signal: request.signal});
-      const [about, other] = await Promise.all([this.studio.detail(a), this.studio.detail(b)]);
-      if (request.signal.aborted) return;
-      this.pair = {...pair, times: [about.times, other.times]};
-      this.#explain("");
-      this.#show();
+      await this.#adopt(pair, request.signal);
     } catch (error) {
       if (request.signal.aborted) return;
       this.pair = null;
       this.#explain(error.message);
+      this.#listPins();
     }
+  }
+
+  /** Show the similarity of two videos until their alignment is there: that of long ones takes a while. */
+  async #loadMatrix(a, b, signal) {
+    if (this.pair) return; // the path before stays until the new one is there
+    const matrix = await api.get(`pairs/${a}/${b}/matrix`, {signal});
+    if (!this.pair) await this.#adopt({...matrix, frames: [], confidence: [], matched: [], path: []}, signal, () => !this.pair);
+  }
+
+  async #adopt(pair, signal, isWanted = () => true) {
+    const details = await Promise.all([this.studio.detail(pair.a), this.studio.detail(pair.b)]);
+    if (signal.aborted || !isWanted()) return;
+    this.pair = {...pair, times: details.map(({times}) => times)};
+    this.#explain("");
+    this.#show();
   }
 
   #explain(text) {
@@ -230,17 +244,22 @@ class AlignView {
   }
 
   #show() {
-    const {a, b, cost, confidence, matched} = this.pair;
-    this.matrix.pins = this.pins.between(a, b);
+    this.matrix.pins = this.pins.between(this.pair.a, this.pair.b);
     this.matrix.playhead = this.#playhead();
     this.matrix.show(this.pair);
-    const mean = confidence.reduce((sum, value, i) => sum + (matched[i] ? value : 0), 0) / Math.max(1, matched.filter(Boolean).length);
-    const about = METHODS.find(([value]) => value === this.methodField.value)[2];
-    this.note.textContent = `${this.methodField.selectedOptions[0].text} ${about}. Mean confidence ${mean.toFixed(2)}, mean cost ${cost.toPrecision(3)}.`;
+    if (this.pair.frames.length) this.note.textContent = this.#summarize();
     this.#listPins();
     this.#drawStrips();
     this.#tick();
     this.#look(this.#cell());
+  }
+
+  #summarize() {
+    const {cost, confidence, matched} = this.pair;
+    const used = confidence.filter((_, i) => matched[i]);
+    const mean = used.reduce((sum, value) => sum + value, 0) / Math.max(1, used.length);
+    const [, name, about] = METHODS.find(([value]) => value === this.methodField.value);
+    return `${name} ${about}. Mean confidence ${mean.toFixed(2)}, mean cost ${cost.toPrecision(3)}.`;
   }
 
   #playhead() {
@@ -258,13 +277,11 @@ class AlignView {
   }
 
   #removePin([i, j]) {
-    const {a, b} = this.pair;
-    return this.pins.remove(a, i, b, j);
+    return this.pins.remove(this.studio.reference, i, this.other, j);
   }
 
   #listPins() {
-    const {a, b} = this.pair;
-    const rows = this.pins.between(a, b).map((pin) => make("li", {}, [
+    const rows = this.pins.between(this.studio.reference, this.other).map((pin) => make("li", {}, [
       button(`${this.#tell(0, pin[0])} ↔ ${this.#tell(1, pin[1])}`, () => this.#visit(pin), {class: "quiet"}),
       button("Delete", () => this.#removePin(pin), {"aria-label": `Delete pin ${pin[0]} to ${pin[1]}`}),
     ]));
@@ -276,13 +293,14 @@ class AlignView {
   }
 
   #visit(pin) {
+    if (!this.pair) return;
     this.matrix.reveal(pin);
     this.#jump(pin);
   }
 
   /** A frame of a video in the chosen unit. */
   #tell(side, frame) {
-    if (this.unitField.value === "seconds") return `${this.pair.times[side][frame].toFixed(2)} s`;
+    if (this.unitField.value === "seconds" && this.pair) return `${this.pair.times[side][frame].toFixed(2)} s`;
     return `frame ${frame}`;
   }
 
@@ -310,7 +328,7 @@ class AlignView {
   #playing() {
     if (!this.pair) return null;
     const frame = this.#playhead();
-    return [frame, this.pair.frames[frame]];
+    return [frame, this.pair.frames[frame] ?? 0];
   }
 
   #tick() {
@@ -349,6 +367,10 @@ class AlignView {
 
   #describe([i, j]) {
     const {confidence, matched, frames} = this.pair;
+    if (!frames.length) {
+      this.here.textContent = "Aligning…";
+      return;
+    }
     const place = j === frames[i] ? "On the path" : `Off the path, which shows frame ${frames[i]} here`;
     const trust = matched[i] ? `confidence ${confidence[i].toFixed(2)}` : "left out, since only one video shows this";
     this.here.textContent = `${place}; ${trust}.`;

@@ -201,9 +201,11 @@ export class Matrix {
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     this.#paintTiles(context);
-    this.#paintEnds(context);
-    this.#paintPlayhead(context);
-    this.#paintPath(context);
+    if (this.pair.path.length) {
+      this.#paintEnds(context);
+      this.#paintPlayhead(context);
+      this.#paintPath(context);
+    }
     this.#paintCell(context, this.chosen);
     if (this.cell !== this.chosen) this.#paintCell(context, this.cell);
     this.#paintPins(context);
@@ -249,7 +251,7 @@ export class Matrix {
   /** Shade what only one of the videos shows. */
   #paintEnds(context) {
     const {path, size} = this.pair;
-    if (this.pair.method === "nearest" || !path.length) return;
+    if (this.pair.method === "nearest") return;
     const [[i, j], [k, m]] = [path[0], path[path.length - 1]];
     context.fillStyle = "rgb(9 13 18 / 62%)";
     const shade = (left, upper, right, lower) => {
@@ -282,7 +284,7 @@ export class Matrix {
   }
 
   #paintPlayhead(context) {
-    const [x, y] = this.point(this.playhead + 0.5, (this.pair.frames[this.playhead] ?? 0) + 0.5);
+    const [x, y] = this.point(this.playhead + 0.5, this.pair.frames[this.playhead] + 0.5);
     context.strokeStyle = "rgb(255 255 255 / 55%)";
     context.lineWidth = 1;
     context.beginPath();
@@ -388,8 +390,8 @@ export class Matrix {
   #paintBand(context) {
     const {path} = this.pair;
     const others = this.pins.filter((pin) => pin !== this.#press.pin);
-    const before = others.filter((pin) => pin[0] < this.cell[0]).at(-1) ?? path[0];
-    const after = others.find((pin) => pin[0] > this.cell[0]) ?? path.at(-1);
+    const before = others.filter((pin) => pin[0] < this.cell[0]).at(-1) ?? path[0] ?? this.cell;
+    const after = others.find((pin) => pin[0] > this.cell[0]) ?? path.at(-1) ?? this.cell;
     context.setLineDash([5, 4]);
     context.strokeStyle = "#38bdf8";
     context.lineWidth = 1.5;
@@ -530,6 +532,7 @@ export class Matrix {
     const pin = this.pins.filter((each) => distance(each) <= reach)
       .sort((one, other) => distance(one) - distance(other))[0];
     if (pin) return {pin};
+    if (!this.pair.path.length) return null; // it is not aligned yet
     const [first, last] = this.#visible();
     const margin = (reach / this.width) * this.view.width + 1;
     const {i} = this.place(at);
