@@ -20,6 +20,7 @@ _HOMES = {
     "evaluate": "cycleback.evaluation",
     "load_encoder": "cycleback.runs",
     "read_dataset": "cycleback.data",
+    "studio": "cycleback.web.notebook",
     "train": "cycleback.runs",
     "write_synced": "cycleback.applications",
 }
@@ -35,6 +36,7 @@ __all__ = [  # noqa: RUF022 - the order of a user's work
     "align",
     "Alignment",
     "write_synced",
+    "studio",
     "evaluate",
     "Report",
     "UserError",
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from cycleback.models import Encoder
     from cycleback.recipe import Recipe
     from cycleback.runs import embed_videos, load_encoder, train
+    from cycleback.web.notebook import studio
 
 
 def __getattr__(name: str) -> Any:

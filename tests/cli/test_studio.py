@@ -42,6 +42,18 @@ def test_what_is_no_folder_of_videos_is_refused(command, tmp_path: Path) -> None
     assert "no run in" in command("studio", str(tmp_path), "--run", str(tmp_path / "nowhere")).err
 
 
+def test_a_run_knows_where_its_videos_are(tmp_path: Path) -> None:
+    from cycleback.cli.studio import find_videos
+
+    (tmp_path / "run").mkdir()
+    (tmp_path / "swings").mkdir()
+    (tmp_path / "run" / "recipe.toml").write_text("")
+    content = {"train": ["a"], "held_out": [], "folder": str(tmp_path / "swings")}
+    (tmp_path / "run" / "videos.json").write_text(json.dumps(content))
+    assert find_videos(tmp_path / "run", "pretrained") == (tmp_path / "swings", str(tmp_path / "run"))
+    assert find_videos(tmp_path / "swings", "pretrained") == (tmp_path / "swings", "pretrained")
+
+
 def test_a_taken_port_is_refused(command, tmp_path: Path) -> None:
     from cycleback.web.server import take_port
 

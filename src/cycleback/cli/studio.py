@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def studio(
-    folder: Annotated[Path, typer.Argument(help="A folder of videos; it may still be empty.")] = Path("."),
+    folder: Annotated[
+        Path, typer.Argument(help="A folder of videos, which may still be empty, or a run.")
+    ] = Path("."),
     run: Run = PRETRAINED,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Show the page in a browser.")
@@ -39,11 +41,11 @@ def studio(
 
     Example: cycleback studio swings
 
-    Example: cycleback studio swings --run runs/golf
+    Example: cycleback studio runs/golf
     """
     require("fastapi", extra="studio", purpose="the studio")
     require("uvicorn", extra="studio", purpose="the studio")
-    check_folder(folder)
+    folder, run = find_videos(folder, run)
     check_run(run)
     from cycleback.web.app import Studio
     from cycleback.web.project import Project
@@ -63,14 +65,20 @@ def studio(
     server.run(on_start=tell)
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse what is no folder of videos but looks like another result."""
-    if (folder / "recipe.toml").is_file():
-        raise UserError(
-            f"{folder} is a run, which does not hold its videos: cycleback studio VIDEOS --run {folder}"
-        )
+def find_videos(folder: Path, run: str) -> tuple[Path, str]:
+    """Return the folder of videos and the encoder that the user means; a run knows where its videos are."""
     if (folder / "index.json").is_file() and (folder / "embeddings.npy").is_file():
         raise UserError(f"{folder} is an embedding set; pass the folder of its videos")
+    if not (folder / "recipe.toml").is_file():
+        return folder, run
+    from cycleback.runs import run_videos
+
+    videos = run_videos(folder)
+    if videos is None:
+        raise UserError(
+            f"the videos of {folder} are not where it was trained: cycleback studio VIDEOS --run {folder}"
+        )
+    return videos, str(folder)
 
 
 def check_run(run: str) -> None:

@@ -2,7 +2,7 @@
 
 RUN/recipe.toml           every setting that has an effect, resolved
 RUN/encoder.safetensors   the weights
-RUN/videos.json           which videos were trained on and which were held out
+RUN/videos.json           which videos were trained on and which were held out, and where they are
 RUN/state.pt              the state that resuming needs
 RUN/log.jsonl             loss and cycle-consistency rate, one line every few updates
 RUN/selected.json         with run.select_every: which update the weights are from, and why
@@ -19,6 +19,7 @@ from cycleback.runs.folder import (
     load_encoder,
     published_models,
     run_split,
+    run_videos,
     saved_recipe,
     select_part,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "load_encoder",
     "published_models",
     "run_split",
+    "run_videos",
     "saved_recipe",
     "select_part",
     "train",

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -179,12 +180,24 @@ def saved_recipe(folder: Path) -> Recipe:
 
 def run_split(folder: Path | str) -> dict[str, list[str]]:
     """Read the names of a run's videos: `{"train": [...], "held_out": [...]}`."""
-    path = find_run(folder) / VIDEOS_FILE
+    content = _read_videos(find_run(folder))
+    return {part: content[part] for part in ("train", "held_out")}
+
+
+def run_videos(folder: Path | str) -> Path | None:
+    """Return the folder of videos that a run was trained on, if it is still there."""
+    run = find_run(folder)
+    path = _read_videos(run).get("folder") if (run / VIDEOS_FILE).is_file() else None
+    return Path(path) if path is not None and Path(path).is_dir() else None
+
+
+def _read_videos(run: Path) -> dict[str, Any]:
+    path = run / VIDEOS_FILE
     try:
-        split: dict[str, list[str]] = json.loads(path.read_text("utf-8"))
+        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except (OSError, json.JSONDecodeError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from None
-    return split
+    return content
 
 
 def run_records(output: Path, dataset: Dataset, part: str) -> list[VideoRecord]:
@@ -235,7 +248,7 @@ def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
         choose_held_out(list(dataset.subset(split["held_out"]).records))
     try:
         write_text(output / RECIPE_FILE, recipe_toml(recipe), overwrite=True)
-        write_json(output / VIDEOS_FILE, split, overwrite=True)
+        _write_videos(output, split, dataset)
     except UserError:
         remove_run(output)
         raise
@@ -246,8 +259,13 @@ def open_run(output: Path, dataset: Dataset) -> Recipe:
     """Return the recipe of an existing run; write its split if it was killed before that."""
     recipe = saved_recipe(output)
     if not (output / VIDEOS_FILE).exists():
-        write_json(output / VIDEOS_FILE, _split(recipe, dataset))
+        _write_videos(output, _split(recipe, dataset), dataset)
     return recipe
+
+
+def _write_videos(output: Path, split: dict[str, list[str]], dataset: Dataset) -> None:
+    """Write which videos a run uses, and where they are, for the studio."""
+    write_json(output / VIDEOS_FILE, {**split, "folder": str(dataset.root.resolve())}, overwrite=True)
 
 
 def remove_run(output: Path) -> None:

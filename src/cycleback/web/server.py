@@ -27,6 +27,7 @@ class StudioServer:
         self.studio = studio
         self.access = Access.for_host(host)
         self._socket = take_port(host, port)
+        self.port = int(self._socket.getsockname()[1])
         config = uvicorn.Config(
             build_app(studio, self.access),
             log_level="warning",
@@ -36,11 +37,6 @@ class StudioServer:
         )
         self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
-
-    @property
-    def port(self) -> int:
-        """The port."""
-        return int(self._socket.getsockname()[1])
 
     @property
     def address(self) -> str:
