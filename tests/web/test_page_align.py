@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,11 @@ def store_embeddings(studio: Studio) -> None:
 
 
 def open_align(page: "Page", address: str) -> None:
-    """Open the view and wait until both previews show an exact frame."""
+    """Open the view and wait until the path is there and both previews show an exact frame."""
     page.goto(address + "#align")
+    page.locator(".align .note", has_text="Mean confidence").wait_for()
+    while page.evaluate("studio.isSettling"):
+        page.wait_for_timeout(30)
     page.locator(".align .previews canvas[data-frame]").nth(1).wait_for()
 
 
@@ -158,8 +162,52 @@ def test_keys_move_the_cell_and_pin_it(page: "Page", address: str) -> None:
     page.get_by_role("button", name=f"frame 11 ↔ frame {first + 11}").wait_for()
     assert path_frame(page, 11) == first + 11
     assert ask(page, "pins")["pins"] == [[A, 11, B, first + 11]] and read_previews(page) == [11, first + 11]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("p")  # another match of the same frame replaces the first
+    page.get_by_role("button", name=f"frame 11 ↔ frame {first + 12}").wait_for()
+    assert ask(page, "pins")["pins"] == [[A, 11, B, first + 12]]
     page.keyboard.press("Delete")
     page.get_by_text("None yet.").wait_for()
+
+
+def test_the_similarity_is_there_before_the_path(page: "Page", address: str, server: StudioServer) -> None:
+    is_free, matches = threading.Event(), server.studio.matches
+    align = matches.align
+    matches.align = lambda *args, **options: is_free.wait(30) and align(*args, **options)  # type: ignore
+    page.goto(address + "#align")
+    page.locator(".align .note", has_text="Aligning…").wait_for()
+    page.mouse.move(*point(page, 70, 3))
+    page.locator(".align figcaption", has_text="frame 70").wait_for()
+    page.wait_for_function(
+        """() => {
+          const canvas = document.querySelector("canvas.matrix");
+          const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          return new Set(data).size > 50;
+        }"""
+    )
+    is_free.set()
+    page.locator(".align .note", has_text="Mean confidence").wait_for()
+
+
+def test_two_fingers_zoom(page: "Page", address: str) -> None:
+    open_align(page, address)
+    x, y = point(page, 40, 25)
+    touch = page.context.new_cdp_session(page)
+
+    def put_fingers(apart: float, kind: str) -> None:
+        points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    put_fingers(30, "touchStart")
+    for apart in (60, 120, 180):
+        put_fingers(apart, "touchMove")
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    left = point(page, 0, 0)[0]  # of the canvas, and no longer of frame 0
+    page.mouse.move(left, y)
+    caption = page.locator(".align figcaption").first
+    found = re.search(r"frame (\d+)", caption.text_content() or "")
+    assert found is not None and int(found[1]) == pytest.approx(40 * 5 / 6, abs=2)  # six times as large
+    assert not ask(page, "pins")["pins"]
 
 
 def test_zoom_keeps_the_cell_under_the_pointer_and_cells_stay_crisp(page: "Page", address: str) -> None:

@@ -67,5 +67,5 @@ export class Keys {
 
 function label(key) {
   const parts = key.split("+").map((part) => NAMES[part] ?? (part.length === 1 ? part.toUpperCase() : part));
-  return parts.join(" ") || "+";
+  return parts.join(" ").trim() || "+";
 }

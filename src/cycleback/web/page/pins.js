@@ -37,11 +37,14 @@ class Pins {
     return pairs.sort((one, other) => one[0] - other[0]);
   }
 
-  /** Pin frame `i` of video `a` to frame `j` of video `b`; resolves to whether it was accepted. */
+  /**
+   * Pin frame `i` of video `a` to frame `j` of video `b`; resolves to whether it was accepted.
+   * Another pin of one of these frames with a frame of the other video gives way, and so does `instead`.
+   */
   add(a, i, b, j, {instead = null} = {}) {
     return this.#change((list) => {
       const kept = instead ? withoutPin(list, a, instead[0], b, instead[1]) : list;
-      return [...withoutPin(kept, a, i, b, j), [a, i, b, j]];
+      return [...kept.filter((pin) => !holds(pin, a, i, b, j)), [a, i, b, j]];
     });
   }
 
@@ -110,4 +113,10 @@ class Pins {
 function withoutPin(list, a, i, b, j) {
   const same = (pin, ...other) => pin.every((value, place) => value === other[place]);
   return list.filter((pin) => !same(pin, a, i, b, j) && !same(pin, b, j, a, i));
+}
+
+/** Whether a pin between `a` and `b` holds frame `i` of the one, or frame `j` of the other. */
+function holds([first, k, second, m], a, i, b, j) {
+  if (first === a && second === b) return k === i || m === j;
+  return first === b && second === a && (m === i || k === j);
 }
