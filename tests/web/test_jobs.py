@@ -41,6 +41,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def test_quick_embeds_the_videos_and_fit_learns_from_them(tmp_path: Path) -> None:
+    (tmp_path / "broken.mp4").write_bytes(b"no video")  # is left out
     studio = Studio(Project.open(make_clips(tmp_path)))
     client = TestClient(build_app(studio), base_url="http://127.0.0.1")
     quick = client.post("/api/jobs", json={"kind": "quick"}).json()

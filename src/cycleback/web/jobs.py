@@ -362,6 +362,7 @@ def work(folder: Path, kind: str, run: str, settings: Sequence[str]) -> None:
 
 def _train(project: Project, output: Path, settings: Sequence[str], reporter: Reporter) -> str:
     """Train a run, or go on with it, and return its folder."""
+    from cycleback.data import read_dataset
     from cycleback.progress import Progress
     from cycleback.recipe import RECIPE_FILE, load_recipe
     from cycleback.runs import saved_recipe, train
@@ -375,7 +376,11 @@ def _train(project: Project, output: Path, settings: Sequence[str], reporter: Re
     if resume and saved_recipe(output).encoder.embedder == "pooled":  # trained, and then not better
         return str(output)
     recipe = None if resume else load_recipe(None, list(settings))
-    state = train(project.folder, output, recipe=recipe, resume=resume, progress=progress)
+    for video in project.videos.values():
+        video.look()
+    playable = [video.name for video in project.videos.values() if not video.error]
+    dataset = read_dataset(project.folder).subset(playable)
+    state = train(dataset, output, recipe=recipe, resume=resume, progress=progress)
     if state.is_interrupted:
         raise KeyboardInterrupt
     verdict = "training did not help: the untrained streams are kept" if state.kept_untrained else "trained"
