@@ -1,6 +1,6 @@
 """The sound of a video in blocks, so that hours of it fit in memory, and its peaks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from cycleback.video.source import load_av, open_container
 from cycleback.web.project import ProjectVideo
 
 Block = NDArray[np.float32]  # (channels, samples)
-PEAKS_RATE = 8000  # enough for a picture of the sound
-SILENCE_BLOCK = 1 << 16
+LARGE_BLOCK = 1 << 16  # samples
+FALLBACK_RATE = 48000  # for a file that does not tell its own
 
 
 def iter_sound(video: ProjectVideo, *, rate: int, channels: int) -> Iterator[Block]:
@@ -24,8 +24,8 @@ def iter_sound(video: ProjectVideo, *, rate: int, channels: int) -> Iterator[Blo
     for block, seconds in _decode_blocks(video, rate=rate, channels=channels):
         start = round(seconds * rate)
         if start - position > GAP_S * rate:
-            for begin in range(position, start, SILENCE_BLOCK):
-                yield np.zeros((channels, min(SILENCE_BLOCK, start - begin)), dtype=np.float32)
+            for begin in range(position, start, LARGE_BLOCK):
+                yield np.zeros((channels, min(LARGE_BLOCK, start - begin)), dtype=np.float32)
             position = start
         surplus = max(0, position - start) if start < 0 else 0
         if surplus < block.shape[1]:
@@ -82,13 +82,25 @@ def read_peaks(video: ProjectVideo, count: int) -> list[float]:
     info = video.info
     if not info.has_audio:
         return []
-    peaks = np.zeros(count)
-    total = max(1.0, info.duration_s * PEAKS_RATE)
-    position = 0
-    for block in iter_sound(video, rate=PEAKS_RATE, channels=1):
-        loud = np.abs(block[0])
-        parts = ((position + np.arange(len(loud))) * (count / total)).astype(np.int64)
-        inside = parts < count
-        np.maximum.at(peaks, parts[inside], loud[inside])
+    rate = info.audio_rate or FALLBACK_RATE
+    peaks, position = np.zeros(count), 0
+    share = count / max(1.0, info.duration_s * rate)  # parts per sample
+    for loud in _gather(np.abs(block[0]) for block in iter_sound(video, rate=rate, channels=1)):
+        parts = ((position + np.arange(len(loud))) * share).astype(np.int64)
+        starts = np.flatnonzero(np.diff(parts, prepend=-1))
+        loudest, inside = np.maximum.reduceat(loud, starts), parts[starts] < count
+        peaks[parts[starts][inside]] = np.maximum(peaks[parts[starts][inside]], loudest[inside])
         position += len(loud)
     return [round(float(peak), 3) for peak in peaks]
+
+
+def _gather(blocks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
+    """Yield the same samples in larger blocks: arrays of a thousand numbers cost more time than they hold."""
+    waiting: list[NDArray[np.float32]] = []
+    for block in blocks:
+        waiting.append(block)
+        if sum(map(len, waiting)) >= LARGE_BLOCK:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
