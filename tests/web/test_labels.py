@@ -134,7 +134,8 @@ def test_a_draft_does_not_vote_until_it_is_accepted() -> None:
     refuse = {"type": "delete_event", "video": "w", "name": "low", "is_draft": True}
     state = play(event("v", "top", 5), nudge, refuse)
     assert state.videos["w"].state == "draft" and list(state.voters) == ["v"]
-    assert state.videos["w"].taken == {("event", "top"), ("event", "low")}
+    needed = [name for name in ("top", "low", "end") if state.videos["w"].needs("event", name, name)]
+    assert needed == ["end"]
     accepted = play(event("v", "top", 5), nudge, {"type": "accept", "video": "w", "events": {"top": 4}})
     assert list(accepted.voters) == ["v", "w"]
 
@@ -166,7 +167,12 @@ def test_suggestions_are_those_of_the_library(client: TestClient) -> None:
         assert video["state"] == "suggested" and video["frames"] == PACES[name][0]
         assert video["certainty"] == expected.confidence(name)
         assert video["events"] == [
-            {"name": each.name, "frame": each.at.frame, "certainty": each.confidence}
+            {
+                "name": each.name,
+                "frame": each.at.frame,
+                "certainty": each.confidence,
+                "is_by_hand": False,
+            }
             for each in sorted(annotation.events, key=lambda each: each.at.frame or 0)
         ]
         (found,), (segment,) = annotation.segments, video["segments"]
@@ -208,6 +214,22 @@ def test_a_nudged_suggestion_keeps_the_others_and_the_order(client: TestClient) 
     assert frames_of(after, D) == frames_of(before, D) | {"lift": 3}
     refused = act(client, "delete_event", video=D, name="drop", is_draft=True)
     assert frames_of(refused, D) == {"lift": 3}
+
+
+def test_a_late_event_is_suggested_in_accepted_videos(client: TestClient) -> None:
+    act(client, "set_event", video=A, name="lift", frame=true_events("a")["lift"])
+    act(client, "accept", video=B, events={"lift": true_events("b")["lift"]})
+    act(client, "accept", video=C, events={})  # it has no lift
+    assert B not in settle(client)["queue"]
+    act(client, "set_event", video=A, name="drop", frame=true_events("a")["drop"])
+    labels = settle(client)
+    assert B in labels["queue"] and C in labels["queue"] and A not in labels["queue"]
+    assert frames_of(labels, B)["lift"] == true_events("b")["lift"]  # by hand: it stays
+    assert abs(frames_of(labels, B)["drop"] - true_events("b")["drop"]) <= 1
+    exported = client.get("/api/labels/export?which=labelled").text
+    assert "b,lift" in exported and "b,drop" not in exported
+    assert act(client, "delete_event", video=B, name="drop", is_draft=True)["queue"].count(B) == 0
+    assert B not in settle(client)["queue"]
 
 
 def test_old_revisions_are_refused_and_repeated_actions_are_done_once(client: TestClient) -> None:

@@ -85,6 +85,10 @@ def frames_of(video: dict[str, Any]) -> dict[str, int]:
     return {event["name"]: event["frame"] for event in video["events"]}
 
 
+def by_hand(video: dict[str, Any]) -> dict[str, int]:
+    return {event["name"]: event["frame"] for event in video["events"] if event["is_by_hand"]}
+
+
 def review(page: "Page") -> str:
     """Open the review, and return the name of the video under review."""
     page.keyboard.press("v")
@@ -248,7 +252,7 @@ def test_two_windows_lose_nothing(page: "Page", browser: "Browser", address: str
     other.keyboard.type("tap")
     other.keyboard.press("Enter")
     wait_saved(other)
-    assert frames_of(ask(address)[A]) == true_events("a") and frames_of(ask(address)[B])["tap"] == 4
+    assert by_hand(ask(address)[A]) == true_events("a") and by_hand(ask(address)[B])["tap"] == 4
     go_to(page, 20)
     page.keyboard.press("1")
     wait_saved(page)
@@ -258,10 +262,10 @@ def test_two_windows_lose_nothing(page: "Page", browser: "Browser", address: str
     notice = other.locator(".label-conflicts .notice")
     notice.wait_for()
     assert "Another tab changed a meanwhile. Yours: lift at frame 21." in (notice.text_content() or "")
-    assert frames_of(ask(address)[A])["lift"] == 20
+    assert by_hand(ask(address)[A])["lift"] == 20
     other.get_by_role("button", name="Use mine").click()
     wait_saved(other)
-    assert frames_of(ask(address)[A])["lift"] == 21
+    assert by_hand(ask(address)[A])["lift"] == 21
     other.context.close()
 
 

@@ -20,6 +20,7 @@ SegmentId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Frame = Annotated[int, Field(ge=0)]
 LabelKind = Literal["event", "segment"]
 HandState = Literal["given", "labelled", "draft"]
+Kind = tuple[LabelKind, str]  # what a label is: event or segment, and its name
 
 
 class Frozen(BaseModel):
@@ -136,7 +137,8 @@ class HandLabels:
     state: HandState
     events: Mapping[str, int] = field(default_factory=dict)
     segments: Mapping[str, Span] = field(default_factory=dict)  # by id
-    refused: frozenset[tuple[LabelKind, str]] = frozenset()  # suggested events and ids that are not there
+    refused: frozenset[tuple[LabelKind, str]] = frozenset()  # events and ids that a draft must not suggest
+    seen: frozenset[Kind] = frozenset()  # what the user decided on, also where it is not in the video
 
     @property
     def is_empty(self) -> bool:
@@ -144,11 +146,24 @@ class HandLabels:
         return not (self.events or self.segments or self.refused)
 
     @property
-    def taken(self) -> frozenset[tuple[LabelKind, str]]:
-        """The events and ids of segments for which a suggestion is not needed."""
-        events: set[tuple[LabelKind, str]] = {("event", name) for name in self.events}
-        segments: set[tuple[LabelKind, str]] = {("segment", id) for id in self.segments}
-        return self.refused | events | segments
+    def kinds(self) -> frozenset[Kind]:
+        """What labels there are."""
+        events: set[Kind] = {("event", name) for name in self.events}
+        segments: set[Kind] = {("segment", each.name) for each in self.segments.values()}
+        return frozenset(events | segments)
+
+    def needs(self, kind: LabelKind, name: str, key: str) -> bool:
+        """Whether a suggestion is of use here; `key` is the id of a segment, or the name of an event."""
+        if self.state != "draft":
+            return (kind, name) not in self.kinds | self.seen
+        own = self.events if kind == "event" else self.segments
+        return key not in own and (kind, key) not in self.refused
+
+    def restrict(self, kinds: frozenset[Kind]) -> "HandLabels":
+        """Return only the labels of some kinds."""
+        events = {name: frame for name, frame in self.events.items() if ("event", name) in kinds}
+        segments = {id: each for id, each in self.segments.items() if ("segment", each.name) in kinds}
+        return HandLabels(self.state, events, segments)
 
 
 @dataclass(frozen=True)
@@ -156,7 +171,7 @@ class LabelState:
     """The labels by hand of all videos."""
 
     videos: Mapping[str, HandLabels] = field(default_factory=dict)  # by id of the video
-    names: tuple[tuple[LabelKind, str], ...] = ()  # in order of first use
+    names: tuple[Kind, ...] = ()  # in order of first use
     skipped: tuple[str, ...] = ()  # ids of videos, the last skipped one last
     undo: Edit | None = None  # the action that "undo" takes back
     redo: Edit | None = None
@@ -218,7 +233,7 @@ def _(action: SetEvent, state: LabelState) -> LabelState:
 def _(action: DeleteEvent, state: LabelState) -> LabelState:
     own = _find(state, action)
     events = {name: frame for name, frame in own.events.items() if name != action.name}
-    return _put(state, action, _refuse(replace(own, events=events), "event", action.name))
+    return _put(state, action, _refuse(replace(own, events=events), "event", action.name, action.name))
 
 
 @apply.register
@@ -233,22 +248,22 @@ def _(action: SetSegment, state: LabelState) -> LabelState:
 def _(action: DeleteSegment, state: LabelState) -> LabelState:
     own = _find(state, action)
     segments = {id: each for id, each in own.segments.items() if id != action.id}
-    return _put(state, action, _refuse(replace(own, segments=segments), "segment", action.id))
+    name = own.segments[action.id].name if action.id in own.segments else action.id.rpartition("#")[0]
+    return _put(state, action, _refuse(replace(own, segments=segments), "segment", name, action.id))
 
 
 @apply.register
 def _(action: Accept, state: LabelState) -> LabelState:
-    own = HandLabels("labelled", dict(action.events), {each.id: each for each in action.segments})
-    state = replace(
-        state,
-        videos={**state.videos, action.video: own},
-        skipped=tuple(id for id in state.skipped if id != action.video),
-    )
     for name in action.events:
         state = _add_name(state, "event", name)
     for each in action.segments:
         state = _add_name(state, "segment", each.name)
-    return state
+    own = HandLabels("labelled", dict(action.events), {each.id: each for each in action.segments})
+    return replace(
+        state,
+        videos={**state.videos, action.video: replace(own, seen=frozenset(state.names))},
+        skipped=tuple(id for id in state.skipped if id != action.video),
+    )
 
 
 @apply.register
@@ -279,6 +294,8 @@ def _(action: Rename, state: LabelState) -> LabelState:
 
 def _rename(own: HandLabels, action: Rename) -> HandLabels:
     """Rename the labels of one video; where it has an event of the new name, that one stays."""
+    old, new = (action.kind, action.name), (action.kind, action.new_name)
+    own = replace(own, seen=frozenset(new if each == old else each for each in own.seen))
     if action.kind == "segment":
         update = {"name": action.new_name}
         segments = {
@@ -300,9 +317,11 @@ def _find(state: LabelState, action: Change) -> HandLabels:
     return replace(own, state="labelled", refused=frozenset())
 
 
-def _refuse(own: HandLabels, kind: LabelKind, key: str) -> HandLabels:
-    """Remember that a draft lacks a label, so that it is not suggested again."""
-    return replace(own, refused=own.refused | {(kind, key)}) if own.state == "draft" else own
+def _refuse(own: HandLabels, kind: LabelKind, name: str, key: str) -> HandLabels:
+    """Remember that a label is not there, so that it is not suggested again."""
+    if own.state == "draft":
+        return replace(own, refused=own.refused | {(kind, key)})
+    return replace(own, seen=own.seen | {(kind, name)})
 
 
 def _put(state: LabelState, action: Change, own: HandLabels) -> LabelState:

@@ -1,14 +1,14 @@
 """Labels of a project: kept in the journal, carried over to all other videos, reviewed and exported.
 
 The labels by hand follow from the journal alone (`cycleback.web.label_actions`). The labels of all other
-videos are `cycleback.applications.transfer_labels` of them. That takes seconds, so a thread does it: the page
-gets the last result at once, and asks again while it is being updated.
+videos are carried over from them (`cycleback.web.label_filling`), which takes seconds: the page gets the last
+result at once, and asks again while it is being updated.
 """
 
 import logging
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Base64Bytes, BaseModel, StringConstraints, ValidationError
 
 from cycleback.annotations import FORMATS, Annotation
-from cycleback.applications.labels import TransferredLabels, annotate, match_labels, transfer_labels
+from cycleback.applications.labels import annotate, match_labels
 from cycleback.data.labels import event_frames, event_order
 from cycleback.errors import DataError, UserError
 from cycleback.web.label_actions import (
@@ -37,6 +37,7 @@ from cycleback.web.label_actions import (
     replay,
 )
 from cycleback.web.label_files import read_files, write_files
+from cycleback.web.label_filling import Filler, Suggestions, carry_over
 from cycleback.web.project import Project
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class EventItem(BaseModel):
     name: str
     frame: int
     certainty: float = 1.0  # 1 for a label by hand
+    is_by_hand: bool = True
 
 
 class SegmentItem(BaseModel):
@@ -71,6 +73,7 @@ class SegmentItem(BaseModel):
     start: int
     end: int
     certainty: float = 1.0
+    is_by_hand: bool = True
 
 
 class VideoItem(BaseModel):
@@ -160,66 +163,6 @@ class ProjectTimes:
         return self.project.find(name).path
 
 
-@dataclass(frozen=True)
-class Suggestions:
-    """What was carried over from one state of the labels."""
-
-    key: object = None
-    labels: TransferredLabels | None = None
-    problem: str | None = None
-
-
-class Filler:
-    """Carry labels over in a thread; only the newest request counts."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._last = Suggestions()
-        self._wanted: tuple[object, Callable[[], TransferredLabels]] | None = None
-        self._is_running = False
-
-    def request(self, key: object, fill: Callable[[], TransferredLabels]) -> tuple[Suggestions, bool]:
-        """Return the last suggestions, and whether they are those of `key`; if not, start to make them."""
-        with self._changed:
-            if self._last.key == key:
-                self._wanted = None
-                return self._last, True
-            self._wanted = key, fill
-            if not self._is_running:
-                self._is_running = True
-                threading.Thread(target=self._run, name="labels", daemon=True).start()
-            return self._last, False
-
-    def wait(self, key: object, timeout_s: float) -> bool:
-        """Wait until the last suggestions are those of `key`."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._last.key == key, timeout_s)
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                if self._wanted is None:
-                    self._is_running = False
-                    return
-                (key, fill), self._wanted = self._wanted, None
-            made = _try(key, fill)
-            with self._changed:
-                self._last = made
-                if self._wanted is not None and self._wanted[0] == key:
-                    self._wanted = None
-                self._changed.notify_all()
-
-
-def _try(key: object, fill: Callable[[], TransferredLabels]) -> Suggestions:
-    try:
-        return Suggestions(key, fill())
-    except UserError as error:
-        return Suggestions(key, problem=str(error))
-    except Exception as error:  # a thread that dies would leave the page waiting for ever
-        logger.exception("cannot carry labels over")
-        return Suggestions(key, problem=f"cannot carry the labels over ({error})")
-
-
 @dataclass
 class Labels:
     """The labels of a project."""
@@ -249,7 +192,7 @@ class Labels:
             problem=found.problem if is_current else None,
             names=_name_labels(state),
             videos=videos,
-            queue=_order_queue(videos, state, self._next(found)),
+            queue=_order_queue(videos, state),
             undo=_shorten(state.undo),
             redo=_shorten(state.redo),
         )
@@ -265,15 +208,17 @@ class Labels:
     def export(self, which: Which) -> list[Annotation]:
         """Return the labels by hand, or all with their certainty; waits for labels that are on their way."""
         _, state = self.read()
-        found, is_current = self._fill(state)
+        found, is_current = self._fill(state, wait_s=MAX_WAIT_S if which == "all" else 0.0)
         if which == "all" and not is_current:
-            self._filler.wait(self._key(state), MAX_WAIT_S)
-            found, _ = self._fill(state)
+            raise UserError("the labels of the other videos are not ready yet; export again in a minute")
         annotations = []
-        for id in self.project.videos:
+        for id, video in self.project.videos.items():
             shown = self._show_video(id, state, found)
-            if shown.state in ("given", "labelled") or (which == "all" and shown.state == "suggested"):
-                annotations.append(self._annotate(shown))
+            is_draft = id not in state.videos or state.videos[id].state == "draft"
+            wanted = (
+                shown if which == "all" else VideoItem(id=id, state="none") if is_draft else _keep_hand(shown)
+            )
+            annotations.append(_annotate(ProjectTimes(self.project), video.name, wanted))
         annotations = [each for each in annotations if each.labels]
         if not annotations:
             raise DataError("no labels to export yet; mark an event in a video first")
@@ -308,81 +253,57 @@ class Labels:
             logger.warning("labels of the data set: %s", error)
             return {}
 
-    def _fill(self, state: LabelState) -> tuple[Suggestions, bool]:
-        """Return the last suggestions, and whether they are up to date."""
-        if not self._voters(state):
+    def _fill(self, state: LabelState, *, wait_s: float = 0.0) -> tuple[Suggestions, bool]:
+        """Return the last suggestions, and whether they are up to date; waits for them up to `wait_s`."""
+        voters = self._voters(state)
+        if not voters:
             return Suggestions(), True
         try:
-            key, embeddings = self._key(state), self.matches.embeddings
+            embeddings = self.matches.embeddings
+            key = (voters, self.matches.revision, embeddings.names)
         except UserError as error:
             return Suggestions(problem=str(error)), True
-        voters = {name: own for name, own in self._voters(state).items() if name in embeddings}
-        if len(voters) == len(embeddings):
-            return Suggestions(), True
-        events = {name: own.events for name, own in voters.items()}
-        segments = {name: _list_spans(own.segments.values()) for name, own in voters.items()}
-        return self._filler.request(key, lambda: transfer_labels(embeddings, events, segments=segments))
-
-    def _key(self, state: LabelState) -> object:
-        """Say what suggestions follow from: the labels that vote, and the embeddings."""
-        return self._voters(state), self.matches.revision, self.matches.embeddings.names
+        request = partial(self._filler.request, key, partial(carry_over, embeddings, voters))
+        found, is_current = request()
+        if not is_current and wait_s and self._filler.wait(key, wait_s):
+            found, is_current = request()
+        return found, is_current
 
     def _voters(self, state: LabelState) -> dict[str, HandLabels]:
         """Return the labels that vote, by name of the video."""
         videos = self.project.videos
         return {videos[id].name: own for id, own in state.voters.items() if id in videos}
 
-    def _next(self, found: Suggestions) -> list[str]:
-        """Return the ids of the videos with suggestions, the least certain first."""
-        names = found.labels.label_next if found.labels else ()
-        ids = {video.name: id for id, video in self.project.videos.items()}
-        return [ids[name] for name in names if name in ids]
-
     def _show_video(self, id: str, state: LabelState, found: Suggestions) -> VideoItem:
-        own, name = state.videos.get(id), self.project.video(id).name
-        events = [EventItem(name=name, frame=frame) for name, frame in own.events.items()] if own else []
-        segments = [SegmentItem(**each.model_dump()) for each in own.segments.values()] if own else []
-        shown: VideoState = "none" if own is None or own.state == "draft" else own.state
-        certainty = 1.0
-        if shown == "none" and found.labels is not None and name in found.labels.label_next:
-            shown, certainty = "suggested", found.labels.confidence(name)
-            more_events, more_segments = _suggest(found.labels.videos[name])
-            taken = own.taken if own else frozenset()
-            events += [each for each in more_events if ("event", each.name) not in taken]
-            segments += [each for each in more_segments if ("segment", each.id) not in taken]
+        """Return the labels of a video by hand, and what was found beside them."""
+        own, video = state.videos.get(id, HandLabels("draft")), self.project.video(id)
+        events = [EventItem(name=name, frame=frame) for name, frame in own.events.items()]
+        segments = [SegmentItem(**each.model_dump()) for each in own.segments.values()]
+        shown: VideoState = "none" if own.state == "draft" else own.state
+        annotation = found.videos.get(video.name)
+        if annotation is not None:
+            more_events, more_segments = _suggest(annotation)
+            more_events = [each for each in more_events if own.needs("event", each.name, each.name)]
+            more_segments = [each for each in more_segments if own.needs("segment", each.name, each.id)]
+            if more_events or more_segments or own.state == "draft":
+                shown, events, segments = "suggested", events + more_events, segments + more_segments
+        length = annotation.num_frames if annotation else None
         return VideoItem(
             id=id,
             state=shown,
             events=sorted(events, key=lambda event: event.frame),
             segments=sorted(segments, key=lambda each: each.start),
-            certainty=certainty,
-            frames=self._count_frames(id, found),
+            certainty=found.certainty(video.name) if shown == "suggested" else 1.0,
+            frames=video.info.num_frames if video.is_known else length,
         )
-
-    def _count_frames(self, id: str, found: Suggestions) -> int | None:
-        """Return the length of a video without reading it."""
-        video = self.project.video(id)
-        if video.is_known:
-            return video.info.num_frames
-        labelled = found.labels.videos.get(video.name) if found.labels else None
-        return None if labelled is None else labelled.num_frames
-
-    def _annotate(self, shown: VideoItem) -> Annotation:
-        places: dict[tuple[str, str, int], tuple[int, float | None]] = {}
-        for event in shown.events:
-            places["event", event.name, 0] = event.frame, _confidence(event.certainty)
-        for count, each in enumerate(shown.segments):
-            places["start", each.name, count] = each.start, _confidence(each.certainty)
-            places["end", each.name, count] = each.end, _confidence(each.certainty)
-        return annotate(ProjectTimes(self.project), self.project.video(shown.id).name, places)
 
     def _check(self, action: Any) -> None:
         """Refuse labels of unknown videos, and frames that a video does not have."""
         for each in action.videos if isinstance(action, Import) else [action]:
-            id = getattr(each, "video", None)
-            if id is not None:
-                video = self.project.video(id)
-                _check_frames(video.name, len(video.times), *_frames_of(each))
+            if (id := getattr(each, "video", None)) is not None:
+                video, (events, segments) = self.project.video(id), _frames_of(each)
+                if events or segments:
+                    _check_frames(video.name, len(video.times), events, segments)
 
 
 def _shorten(action: Edit | None) -> DoneItem | None:
@@ -425,17 +346,38 @@ def _name_labels(state: LabelState) -> list[NameItem]:
     ]
 
 
-def _order_queue(videos: Sequence[VideoItem], state: LabelState, least_certain: Sequence[str]) -> list[str]:
+def _order_queue(videos: Sequence[VideoItem], state: LabelState) -> list[str]:
     """List the videos to review: the least certain first, the skipped ones last."""
-    suggested = {video.id for video in videos if video.state == "suggested"}
-    first = [id for id in least_certain if id in suggested and id not in state.skipped]
-    return first + [id for id in state.skipped if id in suggested]
+    suggested = [video for video in videos if video.state == "suggested"]
+    skipped = {id: place for place, id in enumerate(state.skipped, 1)}
+    return [video.id for video in sorted(suggested, key=lambda v: (skipped.get(v.id, 0), v.certainty))]
+
+
+def _keep_hand(shown: VideoItem) -> VideoItem:
+    events = [each for each in shown.events if each.is_by_hand]
+    return shown.model_copy(
+        update={"events": events, "segments": [each for each in shown.segments if each.is_by_hand]}
+    )
+
+
+def _annotate(videos: ProjectTimes, name: str, shown: VideoItem) -> Annotation:
+    """Return the labels of a video as for a label file: what was found has a confidence."""
+    places: dict[tuple[str, str, int], tuple[int, float | None]] = {}
+    for event in shown.events:
+        places["event", event.name, 0] = event.frame, None if event.is_by_hand else event.certainty
+    for count, each in enumerate(shown.segments):
+        confidence = None if each.is_by_hand else each.certainty
+        places["start", each.name, count] = each.start, confidence
+        places["end", each.name, count] = each.end, confidence
+    return annotate(videos, name, places) if places else Annotation(name)
 
 
 def _suggest(found: Annotation) -> tuple[list[EventItem], list[SegmentItem]]:
     """Return the labels that were carried over to one video; ids of segments count those of one name."""
     events = [
-        EventItem(name=each.name, frame=found.frame(each.at), certainty=each.confidence or 0.0)
+        EventItem(
+            name=each.name, frame=found.frame(each.at), certainty=each.confidence or 0.0, is_by_hand=False
+        )
         for each in found.events
     ]
     counts: dict[str, int] = {}
@@ -450,18 +392,10 @@ def _suggest(found: Annotation) -> tuple[list[EventItem], list[SegmentItem]]:
                 start=start,
                 end=end,
                 certainty=each.confidence or 0.0,
+                is_by_hand=False,
             )
         )
     return events, segments
-
-
-def _list_spans(segments: Any) -> list[tuple[str, int, int]]:
-    return sorted(((each.name, each.start, each.end) for each in segments), key=lambda span: span[1])
-
-
-def _confidence(certainty: float) -> float | None:
-    """Return the confidence for a label file: none for a label by hand."""
-    return None if certainty == 1.0 else certainty
 
 
 def routes(studio: "Studio") -> APIRouter:

@@ -140,8 +140,9 @@ export class Review {
     if (this.id === null) return [];
     const action = this.studio.byId.get(this.id)?.action;
     const known = this.store.shown.videos
-      .filter(({id, state}) => (state === "labelled" || state === "given") && this.studio.byId.get(id)?.action === action)
-      .map((video) => ({video, moments: listMoments(video)}));
+      .filter(({id}) => id !== this.id && this.studio.byId.get(id)?.action === action)
+      .sort((one, other) => (one.state === "suggested") - (other.state === "suggested"))
+      .map((video) => ({video, moments: listMoments(video).filter(({label}) => label.is_by_hand)}));
     return this.moments.map(({key}) => {
       for (const {video, moments} of known) {
         const same = moments.find((each) => each.key === key);
@@ -174,7 +175,7 @@ export class Review {
     const item = make("li", {class: isChosen ? "moment is-chosen" : "moment", "data-key": moment.key},
       make("div", {class: "moment-head"},
         button(title, () => this.choose(index), {class: "moment-choose", "aria-pressed": String(isChosen)}),
-        make("span", {class: "dim"}, moment.label.certainty < 1 ? percent(moment.label.certainty) : "yours"),
+        make("span", {class: "dim"}, !moment.label.is_by_hand ? percent(moment.label.certainty) : "yours"),
         button("−1", () => { this.choose(index); this.nudge(-1); }, {class: "small", "aria-label": `${moment.title} one frame earlier`}),
         button("+1", () => { this.choose(index); this.nudge(1); }, {class: "small", "aria-label": `${moment.title} one frame later`})),
       make("div", {class: "pair"},

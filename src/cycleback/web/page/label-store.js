@@ -240,8 +240,8 @@ function agree(before, after, action) {
 }
 
 function byHand(video) {
-  const isOurs = (label) => label.certainty === 1;
-  return video ? [video.events.filter(isOurs), video.segments.filter(isOurs), video.state === "labelled"] : null;
+  const isOurs = (label) => label.is_by_hand;
+  return video ? [video.events.filter(isOurs), video.segments.filter(isOurs)] : null;
 }
 
 /** What the labels will be when the server has done an action, as far as the page can tell. */
@@ -261,20 +261,20 @@ const PREVIEWS = {
     ...video,
     state: "labelled",
     certainty: 1,
-    events: Object.entries(events).map(([name, frame]) => ({name, frame, certainty: 1})).sort(byTime),
-    segments: segments.map((each) => ({...each, certainty: 1})),
+    events: Object.entries(events).map(([name, frame]) => ({name, frame, certainty: 1, is_by_hand: true})).sort(byTime),
+    segments: segments.map((each) => ({...each, certainty: 1, is_by_hand: true})),
   }),
   clear: (video) => ({...video, state: "none", events: [], segments: []}),
   set_event: (video, {name, frame, is_draft}) => ({
     ...keep(video, is_draft),
-    events: [...video.events.filter((each) => each.name !== name), {name, frame, certainty: 1}].sort(byTime),
+    events: [...video.events.filter((each) => each.name !== name), {name, frame, certainty: 1, is_by_hand: true}].sort(byTime),
   }),
   delete_event: (video, {name, is_draft}) => ({
     ...keep(video, is_draft), events: video.events.filter((each) => each.name !== name),
   }),
   set_segment: (video, {segment, is_draft}) => ({
     ...keep(video, is_draft),
-    segments: [...video.segments.filter((each) => each.id !== segment.id), {...segment, certainty: 1}].sort(byTime),
+    segments: [...video.segments.filter((each) => each.id !== segment.id), {...segment, certainty: 1, is_by_hand: true}].sort(byTime),
   }),
   delete_segment: (video, {id, is_draft}) => ({
     ...keep(video, is_draft), segments: video.segments.filter((each) => each.id !== id),

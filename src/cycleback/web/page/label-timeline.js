@@ -178,7 +178,7 @@ export class LabelTimeline {
     const isSelected = this.#content.selected === event.name;
     context.strokeStyle = context.fillStyle = this.colour("event", event.name);
     context.lineWidth = isSelected ? 4 : 2;
-    context.setLineDash(event.certainty < 1 ? [5, 3] : []);
+    context.setLineDash(!event.is_by_hand ? [5, 3] : []);
     context.beginPath();
     context.moveTo(x, 6);
     context.lineTo(x, TICK_PX + STRIP_PX);
@@ -188,7 +188,7 @@ export class LabelTimeline {
     context.beginPath();
     context.arc(x, 7, isSelected ? 6 : 4.5, 0, 7);
     context.fill();
-    const text = event.certainty < 1 ? `${event.name} ${Math.round(100 * event.certainty)} %` : event.name;
+    const text = !event.is_by_hand ? `${event.name} ${Math.round(100 * event.certainty)} %` : event.name;
     const isRight = x + 12 + context.measureText(text).width > this.#width;
     write(context, text, isRight ? x - 10 : x + 10, 12, context.fillStyle, isRight ? "right" : "left");
   }
@@ -319,7 +319,7 @@ export function miniTimeline(video, colour) {
     mark.style.left = `${(100 * start) / frames}%`;
     if (kind === "segment") mark.style.width = `${(100 * (end - start)) / frames}%`;
     mark.style.backgroundColor = colour(kind, label.name);
-    mark.style.opacity = label.certainty < 1 ? 0.25 + 0.75 * label.certainty : 1;
+    mark.style.opacity = !label.is_by_hand ? 0.25 + 0.75 * label.certainty : 1;
     element.append(mark);
   };
   for (const label of video.segments) place(label, "segment", label.start, label.end);

@@ -556,7 +556,7 @@ class LabelView {
   }
 
   #nameInput(kind, label, action, isDisabled = false) {
-    const input = make("input", {type: "text", maxlength: 80, placeholder: label, "aria-label": label, "data-kind": kind, disabled: isDisabled});
+    const input = make("input", {type: "text", maxlength: 80, placeholder: label.replace(" name", ""), "aria-label": label, "data-kind": kind, disabled: isDisabled});
     input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") input.blur();
       if (event.key !== "Enter" || !input.value.trim()) return;
@@ -588,7 +588,7 @@ class LabelView {
       return make("li", {class: isSelected ? "is-selected" : null},
         button([dot, ` ${label.name} `, make("span", {class: "dim"}, text)],
           () => { this.clock.step(frame - this.clock.frame); this.#select(label); }, {class: "label-go", "aria-pressed": String(isSelected)}),
-        label.certainty < 1 ? make("span", {class: "dim"}, percent(label.certainty)) : [],
+        !label.is_by_hand ? make("span", {class: "dim"}, percent(label.certainty)) : [],
         button("Delete", () => this.#delete(label), {class: "small", "aria-label": `Delete ${label.name}`}));
     };
     const at = (frame) => clockTime(times[Math.min(frame, times.length - 1)] ?? 0, 2);
