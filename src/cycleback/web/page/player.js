@@ -106,7 +106,7 @@ class Player {
       localStorage.setItem("studio columns", this.columns.value);
       this.#fit();
     }}, make("option", {value: "fit"}, "Fit"),
-    ...[1, 2, 3, 4].map((count) => make("option", {value: count, selected: saved === String(count)}, `${count} per row`)));
+    ...[1, 2, 3, 4].map((count) => make("option", {value: count, selected: saved === String(count)}, `${count} / row`)));
     this.full = iconButton("full", "Full screen (F)", () => this.#toggleFullScreen());
     return make("span", {class: "group last"}, this.columns, this.full);
   }

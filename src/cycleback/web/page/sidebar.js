@@ -15,9 +15,8 @@ export function mountSidebar(element, studio) {
   const shown = new ShownList(studio);
   const all = new VideoList(studio);
   element.replaceChildren(shown.element, all.element);
-  for (const event of ["project", "shown", "reference"]) {
-    studio.listen(event, () => { shown.render(); all.render(); });
-  }
+  studio.listen("project", () => { shown.render(); all.render(); });
+  for (const event of ["shown", "reference"]) studio.listen(event, () => { shown.render(); all.mark(); });
   shown.render();
   all.render();
 }
@@ -107,6 +106,15 @@ class VideoList {
     this.#fill();
   }
 
+  /** Tick the videos on the screen; the rows stay. */
+  mark() {
+    for (const row of this.#rows.values()) {
+      const isShown = this.studio.shown.includes(row.dataset.id);
+      row.classList.toggle("is-shown", isShown);
+      row.querySelector("input").checked = isShown;
+    }
+  }
+
   /** Keep exactly the rows in sight. */
   #fill() {
     const {scrollTop, clientHeight} = this.window;
@@ -143,7 +151,6 @@ class VideoList {
   #choose(id, isShown) {
     const {shown} = this.studio;
     this.studio.choose(isShown ? [...shown, id] : shown.filter((other) => other !== id));
-    this.spacer.querySelector(`[data-id="${id}"] input`)?.focus();
   }
 
   /** Ask for the pictures and details of the rows in sight. */
