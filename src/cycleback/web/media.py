@@ -38,7 +38,7 @@ PLAYABLE = {MP4: {"h264", "vp9", "av1"}, MATROSKA: {"h264", "vp8", "vp9", "av1"}
 PIXEL_FORMATS = {"yuv420p", "yuvj420p"}
 MAX_KEYFRAME_GAP_S = 2.1  # a browser decodes at most this much to reach a frame of an original
 MAX_PIXELS = 1280 * 720  # of an original; several larger ones are too slow to play together
-PIXELS_PER_S = 6e7  # how fast a proxy is made on one slow core: decoding counts most
+PIXELS_PER_S = 6e7  # a cautious guess of how fast a proxy is made; decoding counts most
 MAX_WAIT_S = 120.0  # a video that merely seeks slowly is not worth a longer wait for its proxy
 
 JPEG_QUALITY = 85
