@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,6 +206,25 @@ def test_segments_are_marked_moved_looped_renamed_and_deleted(page: "Page", addr
     assert ask(address)[A]["segments"] == []
 
 
+def test_the_timeline_zooms_at_the_pointer_and_fits_again(page: "Page", address: str) -> None:
+    open_view(page, address)
+    box = page.locator(".marks-canvas").bounding_box()
+    assert box is not None
+    x, y = box["x"] + 0.75 * box["width"], box["y"] + 50
+    page.mouse.click(x, y)
+    page.wait_for_selector('.label-picture[data-frame="36"]')  # three quarters of 48 frames
+    page.mouse.move(x, y)
+    for _ in range(4):
+        page.mouse.wheel(0, -100)
+    page.mouse.click(x, y)
+    page.mouse.click(box["x"] + 1, y)  # the left end is now nearer to frame 36
+    page.wait_for_function("() => Number(document.querySelector('.label-picture').dataset.frame) < 30")
+    assert int(page.get_attribute(".label-picture", "data-frame") or 0) > 15
+    page.keyboard.press("0")
+    page.mouse.click(box["x"] + 1, y)
+    page.wait_for_selector('.label-picture[data-frame="0"]')
+
+
 def test_a_corrected_suggestion_waits_for_acceptance(page: "Page", address: str) -> None:
     open_view(page, address)
     mark_first(page)
@@ -308,9 +328,15 @@ def test_a_killed_server_and_a_reload_lose_nothing(page: "Page", folder: Path) -
             """() => document.querySelector(".label-status").textContent ===
                "The server cannot be reached; 1 change is kept here and sent again." """
         )
+        page.click("#tabs a[href='#play']")  # what waits is sent from any view
+        page.wait_for_selector(".label-view", state="detached")
         process = serve(folder, port)
-        wait_saved(page)
-        assert frames_of(ask(address)[A]) == true_events("a") | {"lift": 0}
+        end = time.monotonic() + 30
+        while frames_of(ask(address)[A]) != true_events("a") | {"lift": 0}:
+            assert time.monotonic() < end, ask(address)[A]
+            time.sleep(0.1)
+        page.click("#tabs a[href='#label']")
+        page.wait_for_selector(".label-picture[data-frame]")
         kill(process)
         page.keyboard.press("ArrowRight")
         page.keyboard.press("1")

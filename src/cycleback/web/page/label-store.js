@@ -11,33 +11,46 @@ const IDLE_MS = 5000;    // between two looks for changes by others
 const RETRY_MS = [500, 1000, 2000, 4000];
 const EMPTY = {revision: 0, is_updating: false, problem: null, names: [], videos: [], queue: [], undo: null, redo: null};
 
-export class LabelStore extends EventTarget {
+export class LabelStore {
   #saved = EMPTY;   // the last answer of the server
-  #waiting;         // [{key, action}] not written yet, oldest first
+  #waiting;         // [{key, action, isTried}] not written yet, oldest first
   #inFlight = null; // the key that is being sent
+  #sent = 0;        // how many requests were sent that change something
   #tries = 0;
   #timer = 0;
   #channel;
-  #isClosed = false;
+  #isWatched = false;
 
   constructor(studio) {
-    super();
     this.studio = studio;
     this.shown = EMPTY;    // what the user sees: the answer of the server with the waiting actions applied
     this.byId = new Map(); // id -> labels of the video
-    this.conflicts = [];   // [{key, action}] that another tab was faster than
+    this.conflicts = [];   // [{key, action}] on videos that another tab changed first
     this.isOffline = false;
     this.isLoaded = false;
-    this.#waiting = this.#recall();
+    const kept = this.#recall();
+    this.#waiting = kept.filter((each) => !each.isConflict).map((each) => ({...each, isTried: true}));
+    this.conflicts = kept.filter((each) => each.isConflict);
     this.#channel = new BroadcastChannel("cycleback labels");
-    this.#channel.addEventListener("message", () => this.#look());
+    this.#channel.addEventListener("message", () => { if (this.#isWatched) this.#look(); });
+  }
+
+  /** The labels of a page: one for all views, because actions may still wait when a view is left. */
+  static of(studio) {
+    studio.labelStore ??= new LabelStore(studio);
+    return studio.labelStore;
+  }
+
+  /** Follow the labels from now on. */
+  watch() {
+    this.#isWatched = true;
     this.#look();
   }
 
-  close() {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#channel.close();
+  /** Follow them no longer, except to send what waits. */
+  rest() {
+    this.#isWatched = false;
+    this.#plan();
   }
 
   get waiting() {
@@ -60,8 +73,8 @@ export class LabelStore extends EventTarget {
   /** Do something: show it at once, keep it, send it. */
   act(action) {
     const last = this.#waiting.at(-1);
-    if (last && last.key !== this.#inFlight && replaces(action, last.action)) last.action = action;
-    else this.#waiting.push({key: crypto.randomUUID(), action});
+    if (last && !last.isTried && replaces(action, last.action)) last.action = action;
+    else this.#waiting.push({key: makeKey(), action, isTried: false});
     this.#remember();
     this.#refresh();
     this.#send();
@@ -82,6 +95,7 @@ export class LabelStore extends EventTarget {
   settle(key, isWanted) {
     const chosen = this.conflicts.find((each) => each.key === key);
     this.conflicts = this.conflicts.filter((each) => each !== chosen);
+    this.#remember(key);
     if (chosen && isWanted) this.act(chosen.action);
     else this.#refresh();
   }
@@ -90,29 +104,30 @@ export class LabelStore extends EventTarget {
   async upload(file) {
     const content = await encode(file);
     const {revision} = this.#saved;
-    this.#take(await api.send("POST", "labels/import", {name: file.name, revision, key: crypto.randomUUID(), content}));
+    this.#sent += 1;
+    this.#take(await api.send("POST", "labels/import", {name: file.name, revision, key: makeKey(), content}));
     this.#channel.postMessage("changed");
   }
 
   /** Ask the server for the labels, and plan when to ask again. */
   async #look() {
     clearTimeout(this.#timer);
-    if (this.#isClosed) return;
+    const sent = this.#sent;
     if (this.#inFlight === null) {
       try {
         const answer = await api.get("labels");
-        if (this.#inFlight === null) this.#take(answer);
+        if (sent === this.#sent) this.#take(answer); // else it may be older than what is known now
       } catch (error) {
         this.#fail(error);
       }
     }
-    if (this.#waiting.length) this.#send();
+    if (!this.isOffline) this.#send();
     this.#plan();
   }
 
   #plan() {
     clearTimeout(this.#timer);
-    if (this.#isClosed) return;
+    if (!this.#isWatched && !this.#waiting.length) return;
     const retry = RETRY_MS[Math.min(this.#tries, RETRY_MS.length - 1)];
     const pause = this.isOffline ? retry : this.#saved.is_updating ? UPDATING_MS : IDLE_MS;
     this.#timer = setTimeout(() => this.#look(), pause);
@@ -130,8 +145,7 @@ export class LabelStore extends EventTarget {
 
   /** A server that is away or broken will come back; what it refused, it refuses again. */
   #fail(error) {
-    const isAway = !(error instanceof api.ApiError) || error.status >= 500;
-    if (!isAway) {
+    if (isRefused(error)) {
       this.studio.say(error.message);
       return;
     }
@@ -142,12 +156,14 @@ export class LabelStore extends EventTarget {
 
   /** Send the oldest waiting action; the next one follows when it is written down. */
   async #send() {
-    if (this.#inFlight !== null || this.#isClosed) return;
-    const step = this.#waiting[0];
-    if (!step) return;
+    const [step] = this.#waiting;
+    if (this.#inFlight !== null || !this.isLoaded || !step) return;
     this.#inFlight = step.key;
+    this.#sent += 1;
+    step.isTried = true;
     try {
-      const answer = await api.send("POST", "labels", {revision: this.#saved.revision, ...step});
+      const {key, action} = step;
+      const answer = await api.send("POST", "labels", {revision: this.#saved.revision, key, action});
       this.#drop(step);
       this.#inFlight = null;
       this.#take(answer);
@@ -155,7 +171,7 @@ export class LabelStore extends EventTarget {
       this.#channel.postMessage("changed");
     } catch (error) {
       if (error.status === 409) await this.#rebase(step);
-      else if (error instanceof api.ApiError && error.status < 500) this.#drop(step);
+      else if (isRefused(error)) this.#drop(step);
       this.#inFlight = null;
       if (error.status !== 409) this.#fail(error);
       this.#refresh();
@@ -177,8 +193,8 @@ export class LabelStore extends EventTarget {
       this.#drop(step);
       this.studio.say(`another tab changed the labels meanwhile; ${step.action.type} again if you still want to`);
     } else if (!agree(before, this.#saved, step.action)) {
+      this.conflicts.push({...step, isConflict: true});
       this.#drop(step);
-      this.conflicts.push(step);
     }
   }
 
@@ -191,7 +207,6 @@ export class LabelStore extends EventTarget {
   #refresh() {
     this.shown = this.#waiting.reduce((state, {action}) => preview(state, action), this.#saved);
     this.byId = new Map(this.shown.videos.map((video) => [video.id, video]));
-    this.dispatchEvent(new CustomEvent("change"));
     this.studio.tell("labels", this.shown);
   }
 
@@ -201,9 +216,9 @@ export class LabelStore extends EventTarget {
 
   /** Keep what waits, also what other tabs of this project keep there; `gone` is written down. */
   #remember(gone = null) {
-    const own = new Set(this.#waiting.map((each) => each.key));
-    const others = this.#recall().filter((each) => each.key !== gone && !own.has(each.key));
-    localStorage.setItem(this.#place, JSON.stringify([...others, ...this.#waiting]));
+    const own = [...this.#waiting, ...this.conflicts];
+    const others = this.#recall().filter((each) => each.key !== gone && !own.some(({key}) => key === each.key));
+    localStorage.setItem(this.#place, JSON.stringify([...others, ...own]));
   }
 
   #recall() {
@@ -213,6 +228,16 @@ export class LabelStore extends EventTarget {
       return [];
     }
   }
+}
+
+/** Whether the server will refuse an action each time; one that is away or locked may take it later. */
+function isRefused(error) {
+  return error instanceof api.ApiError && [400, 404, 413, 415, 422].includes(error.status);
+}
+
+/** A key that nobody has had before; also pages that are not at this machine can make one. */
+export function makeKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** The bytes of a file in base64. */

@@ -6,7 +6,7 @@ import {button, clockTime, make} from "./elements.js";
 import {FrameSource} from "./frames.js";
 import {iconButton, relabel} from "./icons.js";
 import {Review, listMoments, percent} from "./label-review.js";
-import {LabelStore} from "./label-store.js";
+import {LabelStore, makeKey} from "./label-store.js";
 import {LabelTimeline, miniTimeline} from "./label-timeline.js";
 
 export const title = "Label";
@@ -33,7 +33,7 @@ class LabelView {
 
   constructor(studio) {
     Object.assign(this, {studio, id: null, selected: null, mode: "mark", frames: 1, aspect: 1});
-    this.store = new LabelStore(studio);
+    this.store = LabelStore.of(studio);
     this.clock = new Clock();
     this.clock.isRepeating = false;
     this.timeline = new LabelTimeline({
@@ -46,18 +46,21 @@ class LabelView {
     this.#build();
     this.clock.listeners.add((frame) => this.#draw(frame));
     this.clock.watchers.add(() => this.#showPlaying());
-    this.store.addEventListener("change", () => this.#show());
-    this.#removeListeners = [studio.listen("project", () => this.#show())];
+    this.#removeListeners = [
+      studio.listen("labels", () => this.#show()),
+      studio.listen("project", () => this.#show()),
+    ];
     this.onkey = (event) => this.#pressWithControl(event);
     document.addEventListener("keydown", this.onkey);
     this.#setMode("mark");
     this.#open(this.#firstVideo());
+    this.store.watch();
   }
 
   close() {
     this.clock.pause();
     this.#source?.close();
-    this.store.close();
+    this.store.rest();
     this.review.close();
     this.timeline.close();
     this.#removeKeys();
@@ -283,7 +286,7 @@ class LabelView {
   #addSegment(name) {
     if (!name.trim() || this.#begun === null) return;
     const [start, last] = [this.#begun, this.clock.frame].sort((one, other) => one - other);
-    const segment = {id: crypto.randomUUID().slice(0, 8), name: name.trim(), start, end: last + 1};
+    const segment = {id: makeKey().slice(0, 8), name: name.trim(), start, end: last + 1};
     this.segmentName = segment.name;
     this.#begun = null;
     this.#act({type: "set_segment", segment});
