@@ -318,6 +318,7 @@ def align_many(
     iterations: int = 3,
     center: bool = False,
     pins: Sequence[Link] = (),
+    names: Sequence[str] | None = None,
 ) -> MultiAlignment:
     """Put all videos on one clock.
 
@@ -328,6 +329,7 @@ def align_many(
         pins: (u, i, v, j) each, set by hand: frame i of video u shows what frame j of video v shows. Both
             get the same tick. A pin between two videos that are not the medoid takes the tick of its surer
             match (`cycleback.alignment.pins`).
+        names: What messages about pins call the videos.
     """
     if iterations < 0:
         raise ValueError(f"iterations must not be negative, got {iterations}")
@@ -340,7 +342,8 @@ def align_many(
         found = align(videos[video], videos[medoid], method="dtw", pins=own[:, ::-1])
         return found.indices, found.confidence
 
-    pinned = place_pins(pins, [len(video) for video in videos], reference=medoid, match=match)
+    lengths = [len(video) for video in videos]
+    pinned = place_pins(pins, lengths, reference=medoid, match=match, names=names)
     template, costs = videos[medoid], []
     for _ in range(iterations):
         warps = _warp_all(template, videos, pinned)
@@ -353,7 +356,7 @@ def align_many(
             _choose_matches(path, own, num_frames=len(template)),
             _choose_matches(path[:, ::-1], own[:, ::-1], num_frames=n),
         )
-        for (path, _), own, n in zip(warps, pinned, map(len, videos), strict=True)
+        for (path, _), own, n in zip(warps, pinned, lengths, strict=True)
     ]
     return MultiAlignment(
         template=template,
