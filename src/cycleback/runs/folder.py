@@ -177,6 +177,11 @@ def saved_recipe(folder: Path) -> Recipe:
     return load_saved_recipe(folder / RECIPE_FILE)
 
 
+def keeps_untrained(folder: Path) -> bool:
+    """Return whether training did not help this run, so that it keeps the untrained streams."""
+    return saved_recipe(folder).encoder.embedder == "pooled"
+
+
 def run_split(folder: Path | str) -> dict[str, list[str]]:
     """Read the names of a run's videos: `{"train": [...], "held_out": [...]}`."""
     path = find_run(folder) / VIDEOS_FILE
