@@ -12,16 +12,13 @@ from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
 from cycleback.data.folder import select_records
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import check_kinds, embed_records
 from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features
-from cycleback.embeddings.stream_choice import MAX_REFERENCES
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import write_json, write_text
 from cycleback.models import STREAMS, Encoder, FusedBase, Precision, load_weights
@@ -127,7 +124,8 @@ def embed_videos(
         if is_weighed:
             features.base.set_weights(known or features.weigh(records, progress=progress))
         if streams is None:
-            features.orient(records, references=_choose_references(alike) if is_weighed else None)
+            oriented = None if alike is None else (alike[name] for name in alike.names)
+            features.orient(records, references=oriented if is_weighed else None)
     return embed_records(
         encoder,
         records,
@@ -137,11 +135,6 @@ def embed_videos(
         precision=precision,
         progress=progress,
     )
-
-
-def _choose_references(alike: EmbeddingSet | None) -> list[NDArray[np.float32]] | None:
-    """Return the embeddings (N, D) of a few videos of a set."""
-    return None if alike is None else [alike[name] for name in alike.names[:MAX_REFERENCES]]
 
 
 def open_caches(
