@@ -160,6 +160,10 @@ def test_files_and_folders_find_their_pins(command, rendered: Path, run_folder: 
     try:
         frames, told = match(command, first, second, "--run", run_folder)
         assert frames[7] == 9 and f"1 of {rendered / 'pins.csv'}" in told
+        result = command(
+            "align", first, second, "--pin", "3:4", "--run", run_folder, "-o", tmp_path / "t.csv"
+        )
+        assert f"next: cycleback sync {first} {second} --run {run_folder} --pin 3:4" in result.out
         told = command("sync", rendered, "--run", run_folder, "--edits", tmp_path / "e.csv").err
         assert f"1 of {rendered / 'pins.csv'}" in told
     finally:
