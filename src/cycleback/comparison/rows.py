@@ -310,8 +310,9 @@ def score_row(
     def embed(videos: Dataset, alike: EmbeddingSet | None = None) -> EmbeddingSet:
         if library.encoder is None:
             return time_only_set(library.frames, videos)
-        where = {"device": workspace.device, "cache": workspace.cache}
-        return embed_videos(library.encoder, videos, alike=alike, **where)
+        return embed_videos(
+            library.encoder, videos, alike=alike, device=workspace.device, cache=workspace.cache
+        )
 
     def score(videos: EmbeddingSet) -> Report:
         return evaluate(
