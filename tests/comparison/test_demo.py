@@ -94,18 +94,18 @@ def test_the_words_say_what_training_adds_or_does_not() -> None:
         "time-only": Report(event_error_frames=13.0),
         "frozen": Report(event_error_frames=12.0),
         "streams": Report(event_error_frames=1.0, pce3=0.79, tau=0.4, precision5=0.5),
-        "trained": Report(event_error_frames=1.0, pce3=0.7, tau=0.8, precision5=0.6, counts=counts),
+        "trained": Report(event_error_frames=2.0, pce3=0.7, tau=0.8, precision5=0.6, counts=counts),
     }
     report = DemoReport(60.0, "tcc", rows, 2.0, {"motion": 1.0, "appearance": 0.35})
     words = write_demo_reading(report)
     assert "1.0 frames from the truth (median), and 79% of them to within 3 frames" in words[0]
     assert "two by two, without any other video, they are 2.0 frames off" in words[1]
-    assert "does not make key events more exact: 70% are within 3 frames, 79% before" in words[2]
+    assert "they are 2.0 frames off (1.0 before), and 70% are within 3 frames (79% before)" in words[2]
     assert "follow the order of time better (tau 0.80, 0.40 before), and 60% of them show" in words[2]
     assert "motion 1, appearance 0.35" in words[3]
-    better = rows | {"trained": dataclasses.replace(rows["trained"], pce3=0.9)}
-    told = write_demo_reading(dataclasses.replace(report, rows=better))[2]
-    assert told.startswith("Training on 60 videos makes key events more exact: 90%")
+    worse = rows | {"trained": dataclasses.replace(rows["trained"], tau=0.3)}
+    told = write_demo_reading(dataclasses.replace(report, rows=worse))[2]
+    assert "follow the order of time no better (tau 0.30, 0.40 before)" in told
     kept = write_demo_reading(dataclasses.replace(report, kept_untrained=True))[2]
     assert kept == "Training on 60 videos did not help: the run kept the untrained streams."
 

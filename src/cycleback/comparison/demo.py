@@ -289,18 +289,18 @@ def write_demo_reading(report: DemoReport) -> list[str]:
 
 
 def _tell_training(untrained: Report, trained: Report, report: DemoReport) -> str:
-    """Say what training changes, for better or worse."""
-    videos = f"Training on {trained.counts['train_videos']} videos"
+    """Say how the scores change by training, for better or worse."""
+    videos = f"{trained.counts['train_videos']} videos"
     if report.kept_untrained:
-        return f"{videos} did not help: the run {KEPT_UNTRAINED}."
-    exact, order, phase = (
+        return f"Training on {videos} did not help: the run {KEPT_UNTRAINED}."
+    error, exact, order, phase = (
         (getattr(untrained, score) or 0.0, getattr(trained, score) or 0.0)
-        for score in ("pce3", "tau", "precision5")
+        for score in ("event_error_frames", "pce3", "tau", "precision5")
     )
-    makes = "makes" if exact[1] > exact[0] else "does not make"
     better = "better" if order[1] > order[0] else "no better"
     return (
-        f"{videos} {makes} key events more exact: {exact[1]:.0%} are within 3 frames, {exact[0]:.0%} before. "
-        f"Nearest frames follow the order of time {better} (tau {order[1]:.2f}, {order[0]:.2f} before), and "
-        f"{phase[1]:.0%} of them show the right phase ({phase[0]:.0%} before)."
+        f"After training on {videos} they are {error[1]:.1f} frames off ({error[0]:.1f} before), and "
+        f"{exact[1]:.0%} are within 3 frames ({exact[0]:.0%} before). Nearest frames follow the order of "
+        f"time {better} (tau {order[1]:.2f}, {order[0]:.2f} before), and {phase[1]:.0%} of them show the "
+        f"right phase ({phase[0]:.0%} before)."
     )
