@@ -23,7 +23,7 @@ time-only under `sets`. Labelled videos are drawn from the training part of a se
 events are found in its part "val"; of a set without a split, in all videos that are not drawn.
 
 Example:
-    python benchmarks/label_transfer.py golf --run golf-lite --recipe golf-lite --span address,impact \
+    python benchmarks/label_transfer.py golf --run golf-lite --span address,impact \
       --set gesture_square --set gesture_tick --set robot=runs/robot --out label_transfer.json
 """
 
@@ -285,7 +285,8 @@ def main() -> None:
         arguments.cache,
     )
     result: dict[str, Any] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
-    named = {} if arguments.recipe is None else {"recipe": arguments.recipe}
+    asked = {"recipe": arguments.recipe, "span": arguments.span}
+    named = {key: value for key, value in asked.items() if value is not None}
     result |= {"run": Path(arguments.run).name, **named, "updates": arguments.updates, **provenance()}
     first, _, last = (arguments.span or "").partition(",")
     measure_all(encoders, result, parts=parts, span=(first, last) if last else None, out=arguments.out)

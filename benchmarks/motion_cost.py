@@ -9,7 +9,6 @@ clips are the worst case: they decode fastest. The first round loads or compiles
 
 import argparse
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -63,32 +62,34 @@ def choose_clips(folder: Path) -> Mapping[str, Sequence[Path]]:
     }
 
 
-def fill_seconds(paths: Sequence[Path], size: int) -> float:
-    """Return the processor time in seconds that it takes to fill an empty cache."""
+def fill_seconds(path: Path, size: int) -> float:
+    """Return the processor time in seconds that it takes to fill an empty cache with one clip."""
     with tempfile.TemporaryDirectory() as root:
         cache = FrameCache(root, size=(size, size))
-        records = [VideoRecord(path.stem, path) for path in paths]
         start = time.process_time()
-        cache.fill(records, workers=1)
+        cache.fill([VideoRecord(path.stem, path)], workers=1)
         return time.process_time() - start
 
 
 def measure(paths: Sequence[Path], size: int, repeats: int) -> dict[str, float]:
-    """Return the ratios of one kind of clip, and microseconds per frame."""
-    rounds: list[dict[str, float]] = []
-    for _ in range(repeats + 1):
-        rounds.append({})
-        for way in ("without", *WAYS):
-            with measure_motion(way):
-                rounds[-1][way] = fill_seconds(paths, size)
-    del rounds[0]  # it warms up
+    """Return the ratios of one kind of clip, and microseconds per frame.
+
+    The first ratio is the median over rounds, the second takes the best time of each clip, which depends less
+    on what else the machine does.
+    """
+    ways = ("without", *WAYS)
+    seconds = np.empty((repeats + 1, len(paths), len(ways)))
+    for number, clip, way in np.ndindex(seconds.shape):
+        with measure_motion(ways[way]):
+            seconds[number, clip, way] = fill_seconds(paths[clip], size)
+    seconds = seconds[1:]  # the first round warms up
     frames = sum(probe(path).num_frames for path in paths)
-    best = {way: min(seconds[way] for seconds in rounds) for way in ("without", *WAYS)}
+    rounds, best = seconds.sum(axis=1), seconds.min(axis=0).sum(axis=0)
     row: dict[str, float] = {"frames": frames}
-    for way in WAYS:
-        row[f"{way}_ratio"] = round(statistics.median(each[way] / each["without"] for each in rounds), 3)
-        row[f"{way}_ratio_of_best"] = round(best[way] / best["without"], 3)
-    return row | {f"{way}_us_per_frame": round(1e6 * seconds / frames, 1) for way, seconds in best.items()}
+    for way, name in enumerate(WAYS, start=1):
+        row[f"{name}_ratio"] = round(float(np.median(rounds[:, way] / rounds[:, 0])), 3)
+        row[f"{name}_ratio_of_best"] = round(float(best[way] / best[0]), 3)
+    return row | {f"{name}_us_per_frame": round(1e6 * best[way] / frames, 1) for way, name in enumerate(ways)}
 
 
 def main() -> None:

@@ -119,8 +119,12 @@ Key events found in the held-out golf videos, by the number of labelled training
 maps the labels by alignment, *supervised* is trained on them, and `benchmarks/label_transfer.py`
 describes the other rows.
 """
-TRANSFER_COMMAND = """    python benchmarks/label_transfer.py golf --run {run}{recipe} --updates {updates} \\
-      --out results/label_transfer.json"""
+SETS_HEAD = """\
+The same on other data sets, by the number of labelled videos. *transfer* has an encoder that
+`cycleback train DIR -o runs/DIR` trained on the set by default settings; where these keep the
+untrained streams, both rows are the same. Events are found in the part *val* of *robot*; the
+gestures have no parts, so there they are found in all videos that are not labelled.
+"""
 POSES_HEAD = """\
 The paper's 13 actions on the official split, with 2-D poses instead of pictures. *joint* is one
 model of all actions, *own* is one model per action. The poses have no phase labels, so the table
@@ -258,17 +262,46 @@ def backwards_table(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def transfer_section(result: Mapping[str, Any]) -> list[str]:
     """Return the errors of label transfer beside those of other ways to use the same labels."""
     counts = sorted(result["labelled"], key=int)
-    names = dict.fromkeys(name for count in counts for name in result["labelled"][count])
-    rows = {name: {count: result["labelled"][count].get(name) for count in counts} for name in names}
+    rows = rows_by_count(result["labelled"])
     lines = ["## Label transfer", "", TRANSFER_HEAD]
     if "run" in result:
-        recipe = f" --recipe {result['recipe']}" if "recipe" in result else ""
-        lines += [TRANSFER_COMMAND.format(**{**result, "recipe": recipe}), ""]
+        lines += [wrap_command(transfer_command(result)), ""]
     for key, (title, pattern) in TRANSFER.items():
         found = [Column(f"{count}/{key}", count, pattern, "") for count in counts]
         if known_columns(found, rows):
             lines += [markdown_table(found, rows, corner=title), ""]
+    if "sets" in result:
+        lines += [SETS_HEAD, *sets_tables(result["sets"])]
     return [*lines, made_on([result]), ""]
+
+
+def rows_by_count(labelled: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return row -> number of labelled videos -> scores, of number -> row -> scores."""
+    counts = sorted(labelled, key=int)
+    names = dict.fromkeys(name for count in counts for name in labelled[count])
+    return {name: {count: labelled[count].get(name) for count in counts} for name in names}
+
+
+def transfer_command(result: Mapping[str, Any]) -> str:
+    """Return the command that makes the result file."""
+    words = ["python", "benchmarks/label_transfer.py", "golf", "--run", result["run"]]
+    words += [word for key in ("recipe", "span") if key in result for word in (f"--{key}", result[key])]
+    words += ["--updates", str(result["updates"])]
+    words += [word for name in result.get("sets", ()) for word in ("--set", f"{name}=runs/{name}")]
+    return shlex.join([*words, "--out", "results/label_transfer.json"])
+
+
+def sets_tables(sets: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
+    """Return one table per data set: the shares within 1 and 3 frames, by the number of labelled videos."""
+    lines = []
+    for name, labelled in sets.items():
+        found = [
+            Column(f"{count}/{key}", TRANSFER[key][0], TRANSFER[key][1], "", group=count)
+            for key in ("pce1", "pce3")
+            for count in sorted(labelled, key=int)
+        ]
+        lines += [markdown_table(found, rows_by_count(labelled), corner=name), ""]
+    return lines
 
 
 def poses_table(rows: Mapping[str, Any]) -> str:

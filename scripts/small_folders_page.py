@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
 
 from cycleback.evaluation.scores import MISSING, TIME_ONLY, column_cells, columns
@@ -17,12 +18,13 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "scripts")]
 
 from training_page import fill_places  # noqa: E402
 
-from small_folders import ALL, PENN, ROWS, SETS, SIZES  # noqa: E402
+from small_folders import ALL, PENN, ROWS, SETS, SIZES, TRAINED, UNTRAINED  # noqa: E402
 
 PAGE = ROOT / "docs" / "results" / "small_folders.md"
 RESULT = ROOT / "results" / "small_folders.json"
 ERROR, SHARE = "event_error_frames", "pce3"
-SHOWN = ("2", "20")  # sizes with a table
+SHOWN = ("2", "20")  # sizes with a table of the rows that learn nothing
+BEFORE = "fused"  # what the trained rows start from
 
 Cells = Mapping[str, Mapping[str, Any]]  # set/size/row -> scores
 
@@ -40,10 +42,10 @@ def write_lines(lines: Iterable[Sequence[str]], head: Sequence[str]) -> str:
 
 
 def size_table(cells: Cells, size: str, method: str) -> str:
-    """Return error and share within 3 frames of each set and row; a smaller set is taken as a whole."""
+    """Return error and share within 3 frames of each untrained row; a smaller set is taken as a whole."""
     found = {name: (size, set_rows(cells, name, size)) for name in SETS}
     found |= {name: (ALL, set_rows(cells, name, ALL)) for name in SETS if not found[name][1]}
-    used = [row for row in ROWS if any(row in rows for _, rows in found.values())]
+    used = [row for row in (TIME_ONLY, *UNTRAINED) if any(row in rows for _, rows in found.values())]
     lines = []
     for name, (chosen, rows) in found.items():
         if not rows:
@@ -55,6 +57,27 @@ def size_table(cells: Cells, size: str, method: str) -> str:
         title = f"{name}, all {rows[TIME_ONLY]['videos']}" if chosen == ALL else name
         lines.append([title, *texts])
     return write_lines(lines, [f"{size} videos", *used])
+
+
+def trained_table(cells: Cells, method: str) -> str:
+    """Return error and share within 3 frames before and after training, on the same folders."""
+    lines = []
+    for size in SIZES[1:]:  # with two videos, training keeps the untrained streams
+        for name in SETS:
+            rows = set_rows(cells, name, size)
+            if "trained" in rows:
+                used = {row: rows[row] for row in (BEFORE, *TRAINED) if row in rows}
+                count = min(cell["folders"] for cell in used.values())
+                texts = {row: write_folders(cell, count, method) for row, cell in used.items()}
+                shown = (texts.get(row, MISSING) for row in (BEFORE, *TRAINED))
+                lines.append([f"{name}, {size}", str(count), *shown])
+    return write_lines(lines, ["set, videos of a folder", "folders", BEFORE, *TRAINED])
+
+
+def write_folders(cell: Mapping[str, Any], count: int, method: str) -> str:
+    """Return the median error and the mean share of the first folders of a cell."""
+    errors, shares = (cell["by_folder"][f"{key}{method}"][:count] for key in (ERROR, SHARE))
+    return f"{median(errors):.1f} / {fmean(shares):.3f}"
 
 
 def worse_table(cells: Cells, row: str, method: str) -> str:
@@ -89,7 +112,9 @@ def tables() -> dict[str, str]:
     return {
         **{f"dtw-{size}": size_table(cells, size, "_dtw") for size in SHOWN},
         **{f"nearest-{size}": size_table(cells, size, "") for size in SHOWN},
-        "worse": worse_table(cells, "fused", "_dtw"),
+        "trained-dtw": trained_table(cells, "_dtw"),
+        "trained-nearest": trained_table(cells, ""),
+        "worse": worse_table(cells, BEFORE, "_dtw"),
         "poses": poses_table(cells),
     }
 

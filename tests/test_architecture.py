@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "video": set(),
     "models": set(),
     "synth": {"video"},
-    "data": {"annotations", "video"},
+    "data": {"alignment", "annotations", "video"},
     "prepare": {"data", "video"},
     "embeddings": {"models", "data", "alignment"},
     "evaluation": {"embeddings", "data", "alignment"},

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cycleback.comparison.demo import TITLES
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 
@@ -32,9 +34,11 @@ def test_every_command_of_the_readme_is_a_command() -> None:
     assert used - {"implements"} <= known
 
 
-def test_the_columns_of_the_results_are_those_of_the_script() -> None:
+def test_the_columns_of_the_results_are_those_of_the_script_and_the_rows_those_of_the_demo() -> None:
     spec = importlib.util.spec_from_file_location("readme_tables", ROOT / "scripts" / "readme_tables.py")
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.headings() in README.splitlines()
+    lines = README.splitlines()
+    place = lines.index(script.headings())
+    assert [line.split(" | ")[0] for line in lines[place + 2 : place + 6]] == [f"| {row}" for row in TITLES]

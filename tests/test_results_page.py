@@ -112,6 +112,26 @@ def test_label_transfer_stands_beside_supervision_in_order_of_labels(benchmark: 
     assert "| transfer | 100 | – |" in lines and "| supervised | 0.250 | 0.250 |" in lines
 
 
+def test_label_transfer_shows_other_data_sets_and_its_command(benchmark: Benchmark) -> None:
+    figures = {"median_ms": 99.6, "pce1": 0.25, "pce3": 0.5}
+    result = {
+        "run": "lite",
+        "span": "start,end",
+        "updates": 7,
+        "labelled": {"1": {"transfer": figures}},
+        "sets": {"robot": {"10": {"untrained": figures}, "1": {"untrained": figures, "time-only": figures}}},
+        **{"device": "a GPU", "torch": "2.0", "commit": "abc"},
+    }
+    text = "\n".join(benchmark("results_page").transfer_section(result))
+    command = " ".join(text.replace("\\\n", " ").split())
+    assert "--run lite --span start,end --updates 7 --set robot=runs/robot --out" in command
+    shares = ("within 1 frame", "within 3 frames")
+    heads = " | ".join(f"{count}: {share}" for share in shares for count in (1, 10))
+    assert f"| robot | {heads} |" in text
+    assert "| untrained | 0.250 | 0.250 | 0.500 | 0.500 |" in text
+    assert "| time-only | 0.250 | – | 0.500 | – |" in text
+
+
 def test_no_table_has_more_than_eight_columns_and_folds_keep_the_rows() -> None:
     text = (ROOT / "RESULTS.md").read_text("utf-8")
     tables = re.findall(r"(?m)(?:^\|.*\n)+", text)

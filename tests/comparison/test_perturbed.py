@@ -65,15 +65,22 @@ def test_streams_are_those_of_the_perturbed_video(videos: Path, frame_cache: Pat
     still = np.median(
         cached.frames[np.linspace(0, cached.num_frames - 1, min(cached.num_frames, 100)).astype(int)], axis=0
     ).astype(np.uint8)
-    folder = tmp_path / "perturbed" / "one"
-    folder.mkdir(parents=True)
-    for place, index in enumerate(INDICES):
-        Image.fromarray(still if index < 0 else cached.frames[index]).save(folder / f"{place:03d}.png")
-    (folder / "fps.txt").write_text(f"{1 / np.diff(cached.times).mean():.6f}")
-    expected = embed_videos(encoder, folder.parent, cache=frame_cache, streams=SCALES)["one"]
+    for name, step in (("plain", 1), ("mirrored", -1)):
+        folder = tmp_path / "perturbed" / name
+        folder.mkdir(parents=True)
+        for place, index in enumerate(INDICES):
+            picture = still if index < 0 else cached.frames[index]
+            Image.fromarray(np.ascontiguousarray(picture[:, ::step])).save(folder / f"{place:03d}.png")
+        (folder / "fps.txt").write_text(f"{1 / np.diff(cached.times).mean():.6f}")
+    expected = embed_videos(encoder, folder.parent, cache=frame_cache, streams=SCALES)
     found = embed_indices(library, record, INDICES)
     assert found.shape == (len(INDICES), encoder.base.channels)
-    np.testing.assert_allclose(found, expected, atol=2e-3)
+    np.testing.assert_allclose(found, expected["plain"], atol=2e-3)
+    assert isinstance(library.features, FusedFeatures)
+    library.features.mirrored = {record.name}
+    turned, motion = embed_indices(library, record, INDICES), encoder.base.sizes["appearance"]
+    np.testing.assert_allclose(turned[:, motion:], expected["mirrored"][:, motion:], atol=2e-3)
+    np.testing.assert_array_equal(turned[:, :motion], found[:, :motion])  # appearance has no sides
 
 
 def test_a_perturbed_video_shows_nobody_in_its_lead_in() -> None:
@@ -86,7 +93,8 @@ def test_a_perturbed_video_shows_nobody_in_its_lead_in() -> None:
 
     features = FusedFeatures(Frames(), FusedBase(["pose"]))  # type: ignore[arg-type]
     features.load_raw = lambda record: {"pose": poses}  # type: ignore[assignment,method-assign,misc]
-    found = _fuse(features, None, np.array([-1] * 30 + list(range(40))))[:, :, 0, 0]  # type: ignore[arg-type]
+    record = SimpleNamespace(name="one")
+    found = _fuse(features, record, np.array([-1] * 30 + list(range(40))))[:, :, 0, 0]  # type: ignore[arg-type]
     assert torch.allclose(found[2:20], found[1], atol=1e-4)  # it stands still
     assert (found[40:60].diff(dim=0).norm(dim=1) > 0.01).all()
 

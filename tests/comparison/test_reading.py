@@ -39,6 +39,12 @@ def test_the_words_hold_the_best_row_against_those_that_learned_nothing() -> Non
     assert "SaL does not beat time-only in key-event error." in words
 
 
+def test_a_baseline_that_is_more_exact_is_not_hidden() -> None:
+    words = write_reading(labelled(4.5))
+    assert words[0].startswith("TCC maps key events best of the trained rows: 4.5 frames")
+    assert words[1] == "It beats time-only (5.0) and does not beat frozen (4.0)."
+
+
 def test_overlapping_intervals_are_said() -> None:
     assert any("overlaps with that of SaL" in words for words in write_reading(labelled(2.0)))
     assert not any("overlaps" in words for words in write_reading(labelled(2.0, limits=(1.0, 1.5))))

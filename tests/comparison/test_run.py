@@ -16,6 +16,7 @@ from cycleback.data import read_dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, OutputExistsError, UserError
 from cycleback.evaluation import evaluate
+from cycleback.evaluation.scores import columns
 from cycleback.models import fingerprint
 from cycleback.progress import Progress
 from cycleback.runs import embed_videos, load_encoder, saved_recipe, train
@@ -226,6 +227,31 @@ def test_several_actions_are_shown_one_by_one_below_their_mean(poses: Path, tmp_
     assert "raw vectors" in page
     assert "10 % of labels" in page
     assert "frozen (raw vectors)" in page
+
+
+def test_a_row_whose_training_does_not_help_says_that_it_keeps_the_untrained_streams(
+    videos: Path, frame_cache: Path, tmp_path: Path
+) -> None:
+    short = ("optimizer.num_updates=2", "optimizer.batch_size=2")
+    settings = {"methods": ["match"], "recipe": "demo", "overrides": short, "cache": frame_cache}
+    made = compare(videos, tmp_path / "out", **settings)
+    match, streams = made.rows["match"], made.rows["streams"]
+    assert match.kept_untrained and not streams.kept_untrained
+    title = "match (kept the untrained streams)"
+    assert made.content["rows"]["match"]["title"] == title and made.content["snapshots"] == []
+    assert f"| {title} | " in (tmp_path / "out" / "report.md").read_text()
+    assert f'<th scope="row">{title}</th>' in (tmp_path / "out" / "report.html").read_text()
+    assert compare(videos, tmp_path / "out", **settings).rows["match"].kept_untrained  # as it was saved
+    # pose sees nobody, so the recipe without it has the same distances
+    reports = [row.report.to_json() for row in (match, streams)]
+    for place in ("event_error_frames", "event_error_frames_dtw", "tau", "robust/speed/tau"):
+        (column,) = columns(place.split("/")[-1], under=place.rpartition("/")[0])
+        assert column.value(reports[0]) == pytest.approx(column.value(reports[1]), abs=1e-3)
+    seen = embed_videos("pretrained", read_dataset(videos).split("train"), cache=frame_cache)
+    expected = embed_videos("pretrained", read_dataset(videos).split("val"), cache=frame_cache, alike=seen)
+    found = EmbeddingSet.load(tmp_path / "out" / "embeddings" / "streams")
+    assert found.mirrored == expected.mirrored
+    np.testing.assert_allclose(found["pouring_003"], expected["pouring_003"], atol=1e-5)
 
 
 def test_a_folder_that_is_no_comparison_is_refused(videos: Path, tmp_path: Path) -> None:

@@ -115,6 +115,34 @@ def test_a_wrong_label_is_found(folder: Path, row: str, problem: str) -> None:
     assert problems[0].startswith(problem.replace("LABELS", str(folder / "labels.csv")))
 
 
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (["clip_a,3,clip_b,4", "clip_b.mp4,9,clip_a,8"], None),
+        (
+            ["clip_a,3,clip_b,4", "clip_b,2,clip_a,8"],
+            "error: pins.csv: pins 3:4 and 8:2 of clip_a and clip_b cross",
+        ),
+        (
+            ["clip_b,24,clip_a,3"],
+            "error: pins.csv: pin 3:24 names frame 24 of clip_b, which has frames 0 to 23",
+        ),
+        (
+            ["clip_a,3,clip_x,4"],
+            "warning: clip_x: pins.csv names a video that does not exist. Did you mean 'clip_",
+        ),
+        (["clip_a,3,clip_b,x"], "error: PINS, line 2, frame_b: expected a number"),
+        (["clip_a,3,clip_a.mp4,4"], "error: a pin joins clip_a with itself"),
+    ],
+)
+def test_a_wrong_pin_is_found(folder: Path, rows: list[str], problem: str | None) -> None:
+    path = folder / "pins.csv"
+    path.write_text("\n".join(["video_a,frame_a,video_b,frame_b", *rows]))
+    problems = found(folder)
+    assert len(problems) == (problem is not None)
+    assert all(each.startswith(str(problem).replace("PINS", str(path))) for each in problems)
+
+
 def test_labels_in_seconds_past_the_end_are_found(folder: Path) -> None:
     (folder / "labels.csv").write_text(
         "video,event,seconds\nclip_a,x,0.9\nclip_b,x,1.5\nclip_c,x,0\nclip_d,x,0.95\n"

@@ -135,8 +135,8 @@ def align(
         pins: Pairs (i, j) set by hand: frame i of a shows what frame j of b shows. The path runs through all
             pins, and every frame is matched between the pins beside it (`cycleback.alignment.pins`). Pinned
             frames are matched exactly, with confidence 1. "auto" leaves out frames only before the first pin
-            and after the last. "nearest" searches only between the pins. A band follows the straight lines
-            from pin to pin.
+            and after the last. "nearest" searches only between the pins. A band and the time prior follow
+            the straight lines from pin to pin.
 
     Raises:
         UserError: A pin lies outside a video, a frame has two pins, or pins cross.
@@ -162,7 +162,7 @@ def align(
         )
         indices = _choose_matches(path, pinned, num_frames=len(rows))
     elif distances is None or time_prior or len(pinned):
-        indices = find_nearest(*_add_clock(rows, others, time_prior), pinned)
+        indices = find_nearest(*_add_clock(rows, others, time_prior, pinned), pinned)
     else:
         indices = distances.argmin(axis=1)
     within = limit_matches(pinned, shape) if len(pinned) else None
@@ -233,7 +233,7 @@ def _find_path(
     if skip_cost is None:
         skip_cost = default_skip_cost(a, b) if any(free) else np.inf
     if time_prior:
-        (a, b), distances = _add_clock(a, b, time_prior), None
+        (a, b), distances = _add_clock(a, b, time_prior, pins), None
 
     def warp(rectangle: Rectangle, loose: FreeEnds) -> Warp:
         def ends_of(x: Floats, y: Floats) -> Ends:
@@ -260,10 +260,11 @@ def _choose_matches(path: Indices, pins: Indices, *, num_frames: int) -> Indices
     return indices[inside]
 
 
-def _add_clock(a: Floats, b: Floats, time_prior: float) -> tuple[Floats, Floats]:
+def _add_clock(a: Floats, b: Floats, time_prior: float, pins: Indices) -> tuple[Floats, Floats]:
     """Append the share of the video at each frame to `a` (T, D) and `b` (S, D), weighted by the prior.
 
-    One more coordinate adds its squared difference to every squared distance.
+    One more coordinate adds its squared difference to every squared distance. The clock of b runs evenly from
+    pin to pin (K, 2), so that pinned frames are at the same share.
     """
     if not time_prior:
         return a, b
@@ -271,7 +272,11 @@ def _add_clock(a: Floats, b: Floats, time_prior: float) -> tuple[Floats, Floats]
         a.var(axis=0).sum() + b.var(axis=0).sum() + np.square(a.mean(axis=0) - b.mean(axis=0)).sum()
     )
     weight = np.sqrt(time_prior * mean_distance)
-    timed_a, timed_b = (np.column_stack([x, weight * np.linspace(0, 1, len(x))]) for x in (a, b))
+    clock_a, clock_b = np.linspace(0, 1, len(a)), np.linspace(0, 1, len(b))
+    if len(pins):
+        knots = np.unique([(0, 0), *pins, (len(a) - 1, len(b) - 1)], axis=0)
+        clock_b = np.interp(np.arange(len(b)), knots[:, 1], clock_a[knots[:, 0]])
+    timed_a, timed_b = (np.column_stack([x, weight * clock]) for x, clock in ((a, clock_a), (b, clock_b)))
     return timed_a, timed_b
 
 
@@ -329,6 +334,7 @@ def align_many(
     iterations: int = 3,
     center: bool = False,
     pins: Sequence[Link] = (),
+    names: Sequence[str] | None = None,
 ) -> MultiAlignment:
     """Put all videos on one clock.
 
@@ -339,6 +345,7 @@ def align_many(
         pins: (u, i, v, j) each, set by hand: frame i of video u shows what frame j of video v shows. Both
             get the same tick. A pin between two videos that are not the medoid takes the tick of its surer
             match (`cycleback.alignment.pins`).
+        names: What messages about pins call the videos.
     """
     if iterations < 0:
         raise ValueError(f"iterations must not be negative, got {iterations}")
@@ -351,7 +358,8 @@ def align_many(
         found = align(videos[video], videos[medoid], method="dtw", pins=own[:, ::-1])
         return found.indices, found.confidence
 
-    pinned = place_pins(pins, [len(video) for video in videos], reference=medoid, match=match)
+    lengths = [len(video) for video in videos]
+    pinned = place_pins(pins, lengths, reference=medoid, match=match, names=names)
     template, costs = videos[medoid], []
     for _ in range(iterations):
         warps = _warp_all(template, videos, pinned)
@@ -364,7 +372,7 @@ def align_many(
             _choose_matches(path, own, num_frames=len(template)),
             _choose_matches(path[:, ::-1], own[:, ::-1], num_frames=n),
         )
-        for (path, _), own, n in zip(warps, pinned, map(len, videos), strict=True)
+        for (path, _), own, n in zip(warps, pinned, lengths, strict=True)
     ]
     return MultiAlignment(
         template=template,

@@ -25,10 +25,11 @@ Shapes: T frames of video a, S frames of video b, D embedding size; R rows at a 
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cycleback.alignment.bounds import Band
 from cycleback.alignment.distances import Floats, Indices, matched_squared, pairwise_squared, spread_frames
@@ -137,39 +138,59 @@ def score_matches(distances: Floats, indices: Indices, *, within: Band | None = 
     """
     frames, columns = map(np.arange, distances.shape)
     unit = float(np.median(distances.min(axis=1)))
-    matched, typical = distances[frames, indices], np.median(distances, axis=1)  # (T,) each
-    if within is not None:
-        distances = np.where(_lies_within(within, frames[:, None], columns), distances, np.inf)
-    focus = match_focus(distances, indices, columns=columns, reach=tolerance(len(columns)), unit=unit)
-    landing = distances.argmin(axis=0)[indices]  # (T,)
+    focus, landing = np.empty(len(frames)), np.empty(len(frames), np.int64)
+    for rows, allowed in _split_rows(within, distances.shape):
+        part, found = distances[rows, allowed], indices[rows]
+        focus[rows] = match_focus(
+            part, found, columns=columns[allowed], reach=tolerance(len(columns)), unit=unit
+        )
+        landing[rows] = rows.start + part.argmin(axis=0)[found - allowed.start]
+    matched = distances[frames, indices]  # (T,)
     is_nearest = matched <= distances[landing, indices]  # of equally near frames, the start itself
     agreement = cycle_agreement(np.where(is_nearest, 0, np.abs(landing - frames)))
-    return focus * (match_margin(matched, typical) * agreement) ** 0.25
+    return focus * (match_margin(matched, np.median(distances, axis=1)) * agreement) ** 0.25
 
 
 def sample_confidence(
     a: Floats, b: Floats, indices: Indices, *, chunk_frames: int = 1024, within: Band | None = None
 ) -> Floats:
-    """Return the confidence (T,) of matches of `a` (T, D) in `b` (S, D) from at most 2,048 frames of each."""
+    """Return the confidence (T,) of matches of `a` (T, D) in `b` (S, D) from at most 2,048 frames of each.
+
+    `within` limits the frames of b that each frame may match.
+    """
     starts, columns = spread_frames(len(a), SAMPLED_FRAMES), spread_frames(len(b), SAMPLED_FRAMES)
     few_a, few_b = a[starts], b[columns]
     unit, reach = float(np.median(pairwise_squared(few_a, few_b).min(axis=1))), tolerance(len(b))
     matched = matched_squared(a, b, indices)
-    typical, errors, focus = np.empty(len(a)), np.empty(len(a)), np.empty(len(a))
-    for i in range(0, len(a), chunk_frames):
-        part = slice(i, i + chunk_frames)
-        distances = pairwise_squared(a[part], few_b)
-        typical[part] = np.median(distances, axis=1)
-        back = pairwise_squared(b[indices[part]], few_a)
-        if within is not None:
-            frames = np.arange(len(a))[part, None]
-            distances = np.where(_lies_within(within, frames, columns), distances, np.inf)
-            back = np.where(_lies_within(within, starts, indices[part, None]), back, np.inf)
-        focus[part] = match_focus(distances, indices[part], columns=columns, reach=reach, unit=unit)
-        landing = starts[back.argmin(axis=1)]
-        errors[part] = np.abs(landing - np.arange(len(a))[part]) * (back.min(axis=1) < matched[part])
+    typical, errors, focus = np.empty(len(a)), np.zeros(len(a)), np.ones(len(a))
+    for rows, allowed in _split_rows(within, (len(a), len(b))):
+        home = slice(*np.searchsorted(starts, (rows.start, rows.stop)))
+        seen = slice(*np.searchsorted(columns, (allowed.start, allowed.stop)))
+        for i in range(rows.start, rows.stop, chunk_frames):
+            part = slice(i, min(i + chunk_frames, rows.stop))
+            distances = pairwise_squared(a[part], few_b)
+            typical[part] = np.median(distances, axis=1)
+            if seen.start < seen.stop:
+                near = distances[:, seen]
+                focus[part] = match_focus(near, indices[part], columns=columns[seen], reach=reach, unit=unit)
+            if home.start < home.stop:
+                back = pairwise_squared(b[indices[part]], few_a[home])
+                landing = starts[home][back.argmin(axis=1)]
+                misses = np.abs(landing - np.arange(part.start, part.stop))
+                errors[part] = misses * (back.min(axis=1) < matched[part])
     score = focus * (match_margin(matched, typical) * cycle_agreement(errors)) ** 0.25
     return _built_in(indices).apply(score)
+
+
+def _split_rows(within: Band | None, shape: tuple[int, ...]) -> list[tuple[slice, slice]]:
+    """Return the runs of frames of a that may match the same frames of b, and these frames of b."""
+    num_rows, num_columns = shape
+    if within is None:
+        return [(slice(0, num_rows), slice(0, num_columns))]
+    bounds = np.stack(within, axis=1)
+    changes = np.flatnonzero((np.diff(bounds, axis=0) != 0).any(axis=1)) + 1
+    edges = [0, *changes.tolist(), num_rows]
+    return [(slice(first, last), slice(*bounds[first])) for first, last in pairwise(edges)]
 
 
 def match_focus(
@@ -178,23 +199,20 @@ def match_focus(
     """Return the focus (R,) of matches: the share of all weight within `reach` frames of the match.
 
     Args:
-        distances: (R, C), squared distances to frames `columns` of b; inf for frames that do not count.
+        distances: (R, C), squared distances to frames `columns` of b.
         indices: (R,), the match of each frame.
         columns: (C,), increasing.
         reach: In frames of b.
         unit: The u above.
     """
-    nearest = distances.min(axis=1, keepdims=True)
-    excess = distances - np.where(np.isfinite(nearest), nearest, 0.0)
+    excess = distances - distances.min(axis=1, keepdims=True)
     with np.errstate(over="ignore"):  # a unit of 0, as for equal videos, counts the nearest alone
         weights = np.exp(-(excess / max(unit, np.finfo(np.float64).tiny)))
     upto = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights, axis=1)], axis=1)
     rows = np.arange(len(weights))
     first = np.searchsorted(columns, indices - reach, side="left")
     last = np.searchsorted(columns, indices + reach, side="right")
-    near, total = upto[rows, last] - upto[rows, first], upto[:, -1]
-    shares = np.divide(near, total, out=np.ones_like(near), where=total > 0)  # 1 where no other frame counts
-    focus: Floats = np.clip(shares, 0.0, 1.0)
+    focus: Floats = np.clip((upto[rows, last] - upto[rows, first]) / upto[:, -1], 0.0, 1.0)
     return focus
 
 
@@ -213,12 +231,6 @@ def cycle_agreement(errors: Floats | Indices) -> Floats:
 def tolerance(num_frames: int) -> float:
     """Return by how many frames a match in a video of `num_frames` may be off and still be right."""
     return max(TOLERANCE_FRAMES, TOLERANCE * num_frames)
-
-
-def _lies_within(band: Band, rows: Indices, columns: Indices) -> NDArray[np.bool_]:
-    """Return whether each cell lies in `band`; rows and columns are broadcast."""
-    inside: NDArray[np.bool_] = (band.start[rows] <= columns) & (columns < band.stop[rows])
-    return inside
 
 
 def _built_in(indices: Indices) -> ConfidenceCurve:

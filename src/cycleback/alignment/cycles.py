@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment.bounds import price_ends
-from cycleback.alignment.distances import Floats, Indices, as_pair, as_videos, pairwise_squared
+from cycleback.alignment.distances import Floats, Indices, as_pair, as_videos, pairwise_squared, spread_items
 from cycleback.alignment.dtw import match_frames, warp_cost
 
 TauVariant = Literal["a", "b", "strict"]
@@ -128,8 +128,7 @@ def warped_cycle_rate(embeddings: Sequence[ArrayLike], *, max_cycles: int = 60) 
     """
     videos = as_videos(embeddings, min_videos=3)
     cycles = list(permutations(range(len(videos)), 3)) if len(videos) <= 8 else _spread_cycles(len(videos))
-    chosen = [cycles[i] for i in np.unique(np.linspace(0, len(cycles) - 1, max_cycles).astype(int))]
-    returned = [_walk_warps(videos, cycle) for cycle in chosen]
+    returned = [_walk_warps(videos, cycle) for cycle in spread_items(cycles, max_cycles)]
     return float(np.concatenate(returned).mean())
 
 

@@ -4,12 +4,14 @@ Shapes: T frames of video a, S frames of video b, N frames of any video, D embed
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Item = TypeVar("Item")
 
 
 def squared_distances(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -60,6 +62,13 @@ def spread_frames(num_frames: int, max_frames: int) -> Indices:
     if num_frames <= max_frames:
         return np.arange(num_frames)
     return np.round(np.linspace(0, num_frames - 1, max_frames)).astype(np.int64)
+
+
+def spread_items(items: Sequence[Item], max_items: int) -> list[Item]:
+    """Return at most `max_items` items, evenly spread, with the first and, from two on, the last."""
+    if len(items) <= max_items:
+        return list(items)
+    return [items[i] for i in np.linspace(0, len(items) - 1, max_items).astype(np.int64)]
 
 
 def thin(video: Floats, max_frames: int) -> Floats:

@@ -13,11 +13,13 @@ from cycleback.cli.inputs import (
     embed_inputs,
     one_line_errors,
 )
-from cycleback.cli.options import Embeddings, Json, Overwrite, Run
+from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Run
 from cycleback.cli.output import print_result
+from cycleback.cli.pins import collect_pins, save_pins
 from cycleback.errors import UserError, one_of
 
 if TYPE_CHECKING:
+    from cycleback.data import Pin
     from cycleback.embeddings import EmbeddingSet
 
 METHODS = ("auto", "dtw", "nearest", "subsequence", "open-end", "overlap")
@@ -37,6 +39,12 @@ def align(
         float,
         typer.Option(help="Set how much a match at the same share of both videos is preferred; 1 is weak."),
     ] = 0.0,
+    pin: Pins = None,
+    no_pins: NoPins = False,
+    keep_pins: Annotated[
+        bool,
+        typer.Option("--save-pins", help="Add the pins of --pin to pins.csv in the folder of the videos."),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write the table to this .csv or .json (default: A-to-B.csv)."),
@@ -54,7 +62,11 @@ def align(
     nearest ignores order; subsequence finds A somewhere in B; open-end joins only the start; overlap joins
     the part that A and B have in common.
 
+    A pin corrects a match by hand, and everything between two pins follows. Pins of pins.csv are used, too.
+
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
+
+    Example: cycleback align a.mp4 b.mp4 --pin 12:30 --pin 1.5s:2.4s --save-pins
     """
     from cycleback.applications.plots import FORMATS
     from cycleback.files import check_output
@@ -62,17 +74,21 @@ def align(
 
     check_choice("alignment method", method, METHODS)
     check_table_and_picture(output, picture, overwrite=overwrite, formats=FORMATS)
+    if keep_pins and not pin:
+        raise UserError("no pins to save: add them with --pin, such as --pin 12:30")
     embedding_set, names = _embed(videos, run=run, embeddings=embeddings)
     if output is None and not as_json:
         stems = [Path(name).stem for name in names]
         default = f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv"
         output = check_output(default, overwrite=overwrite)
+    pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
     with one_line_errors():
         if len(names) == 2:
             result, summary = _align_pair(
                 embedding_set,
                 names,
                 options={"method": method.replace("-", "_"), "band": band, "time_prior": time_prior},
+                pins=pins,
                 picture=picture,
                 overwrite=overwrite,
             )
@@ -82,11 +98,14 @@ def align(
                 "--picture: leave these out, or align two videos"
             )
         else:
-            result, summary = _align_many(embedding_set, names)
+            result, summary = _align_many(embedding_set, names, pins)
+    if keep_pins:
+        summary += f", pins in {save_pins(embedding_set, pins, videos=videos)}"
     if output is not None:
         write_table(output, result["frames"], overwrite=overwrite)
-    with_run = "" if run == PRETRAINED else f" --run {run}"
-    next_command = f"cycleback sync {' '.join(videos)}{with_run}" if embeddings is None else None
+    extra = "" if run == PRETRAINED else f" --run {run}"
+    extra += "" if keep_pins else "".join(f" --pin {text}" for text in pin or ())
+    next_command = f"cycleback sync {' '.join(videos)}{extra}" if embeddings is None else None
     files = f"{output}" if picture is None else f"{output}, {picture}"
     print_result(result, f"{summary}: {files}", next_command, as_json=as_json)
 
@@ -116,18 +135,22 @@ def _align_pair(
     names: Sequence[str],
     *,
     options: dict[str, Any],
+    pins: "Sequence[Pin]",
     picture: Path | None,
     overwrite: bool,
 ) -> tuple[dict[str, Any], str]:
     """Align two videos and draw the picture; return the result and a summary in words."""
     from cycleback.alignment import align as align_arrays
+    from cycleback.alignment import check_pins
     from cycleback.applications import tabulate_alignment
     from cycleback.applications.plots import draw_alignment
+    from cycleback.data import select_pairs
     from cycleback.files import write_bytes
 
     a, b = names
     pair = embedding_set[a], embedding_set[b]
-    alignment = align_arrays(*pair, **options)
+    pinned = check_pins(select_pairs(pins, a, b), len(pair[0]), len(pair[1]), names=(a, b))
+    alignment = align_arrays(*pair, pins=pinned, **options)
     if picture is not None:
         format = picture.suffix.lower().removeprefix(".")
         content = draw_alignment(*pair, alignment, names=(a, b), format=format)
@@ -137,15 +160,20 @@ def _align_pair(
     matched, sure = (sum(row[key] for row in rows) for key in ("matched", "sure"))
     summary = f"{matched} of {len(rows)} frames matched, {sure} of them surely, mean confidence {mean:.2f}"
     method = options["method"].replace("_", "-")
-    return {"a": a, "b": b, "method": method, "mean_confidence": mean, "frames": rows}, summary
+    facts = {"a": a, "b": b, "method": method, "pins": pinned.tolist(), "mean_confidence": mean}
+    return {**facts, "frames": rows}, summary
 
 
-def _align_many(embedding_set: "EmbeddingSet", names: Sequence[str]) -> tuple[dict[str, Any], str]:
+def _align_many(
+    embedding_set: "EmbeddingSet", names: Sequence[str], pins: "Sequence[Pin]"
+) -> tuple[dict[str, Any], str]:
     """Put several videos on one clock; return the result and a summary in words."""
     from cycleback.alignment import align_many
     from cycleback.applications import tabulate_clock
 
-    together = align_many([embedding_set[name] for name in names])
+    place = {name: number for number, name in enumerate(names)}
+    links = [(place[pin.video_a], pin.frame_a, place[pin.video_b], pin.frame_b) for pin in pins]
+    together = align_many([embedding_set[name] for name in names], pins=links, names=names)
     rows = tabulate_clock(embedding_set, names, together.indices)
-    result = {"videos": list(names), "medoid": names[together.medoid], "frames": rows}
+    result = {"videos": list(names), "medoid": names[together.medoid], "pins": len(pins), "frames": rows}
     return result, f"{len(names)} videos on one clock of {len(rows)} ticks"

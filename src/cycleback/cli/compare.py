@@ -52,6 +52,7 @@ def compare(
     """
     from cycleback.comparison import TrainingStopped
     from cycleback.comparison import compare as compare_methods
+    from cycleback.comparison.methods import KEPT_UNTRAINED
 
     try:
         with progress_bars() as display:
@@ -76,7 +77,9 @@ def compare(
         raise typer.Exit(130) from None
     content, rows = comparison.content, comparison.rows
     if not as_json:
-        print_reports({name: row.report for name, row in rows.items()})
+        print_reports({f"{name}{'*' * row.kept_untrained}": row.report for name, row in rows.items()})
+        if any(row.kept_untrained for row in rows.values()):
+            print(f"* {KEPT_UNTRAINED}: training did not bring more frames back by three warps.")
         for sentence in content["reading"]:
             print(sentence)
     best = rows[content["best"]].method

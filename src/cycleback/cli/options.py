@@ -16,6 +16,15 @@ Method = Annotated[
     str,
     typer.Option(help="Align by auto (leaves out lead-ins and lead-outs), dtw (joins the ends) or nearest."),
 ]
+Pins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pin", help="Set a match by hand, frames of A and B such as 12:30, or 1.5s:2.0s; repeatable."
+    ),
+]
+NoPins = Annotated[
+    bool, typer.Option("--no-pins", help="Leave out the pins of pins.csv in the folder of the videos.")
+]
 Protocol = Annotated[str, typer.Option(help="Evaluate by the protocol linear, paper or reference.")]
 Overlap = Annotated[
     bool,

@@ -9,11 +9,13 @@ import typer
 
 from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs, one_line_errors, parse_videos
-from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Run, Videos
+from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
 from cycleback.cli.output import print_result
+from cycleback.cli.pins import collect_pins, load_pins
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
+    from cycleback.data import Pin
     from cycleback.embeddings import EmbeddingSet
     from cycleback.video import Audio
 
@@ -40,6 +42,8 @@ def sync(
     ] = None,
     method: Method = "auto",
     smoothing: Smoothing = 0.15,
+    pin: Pins = None,
+    no_pins: NoPins = False,
     layout: Layout = "grid",
     switch_every: Annotated[
         int, typer.Option(help="Cut to the next video after so many frames ('switch').", min=1)
@@ -65,7 +69,11 @@ def sync(
 
     What a video shows before the reference begins, or after it ends, is cut; the summary tells how much.
 
+    Pins correct the match of two videos by hand; those of pins.csv in the folder of the videos are used, too.
+
     Example: cycleback sync a.mp4 b.mp4 c.mp4 --run runs/golf -o synced.mp4
+
+    Example: cycleback sync a.mp4 b.mp4 --pin 12:30 --pin 1.5s:2.4s
     """
     from cycleback.applications import locate_videos, smooth_pace, write_edits, write_synced
     from cycleback.applications.edits import EDIT_SUFFIXES
@@ -82,8 +90,10 @@ def sync(
     track = _read_sound(sound)
     embedding_set = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
     names, files = list(embedding_set.names), locate_videos(embedding_set, embedding_set.names)
+    pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
     if transfer_sound is not None:
-        track = _transfer(transfer_sound, names[0] if embeddings else str(files[0]), run, embeddings)
+        target = names[0] if embeddings else str(files[0])
+        track = _transfer(transfer_sound, target, run, embeddings, pins=pins, is_file_used=not no_pins)
     if sound == "reference" and not probe(files[0]).has_audio:
         warnings.warn(f"{files[0]} has no sound track: the result is silent", UserWarning, stacklevel=1)
     style: dict[str, Any] = {"layout": layout, "switch_every": switch_every, "columns": columns}
@@ -96,6 +106,7 @@ def sync(
             method=method,  # type: ignore[arg-type]
             fps=fps,
             smoothing_s=smoothing,
+            pins=pins,
         )
         if edits is not None:
             written = write_edits(edits, pace, files, sound=track is True, **style)
@@ -107,7 +118,8 @@ def sync(
     where = ", ".join(map(str, written[:3])) + (f" and {len(written) - 3} more" if len(written) > 3 else "")
     cuts, words = _tell_cuts(files, pace.cuts)
     print_result(
-        {**facts, "reference": str(files[0]), "videos": [str(path) for path in files], "cuts": cuts},
+        {**facts, "reference": str(files[0]), "videos": [str(path) for path in files]}
+        | {"pins": len(pins), "cuts": cuts},
         f"{len(files)} videos at the pace of {files[0].name}{words}: {where}",
         as_json=as_json,
     )
@@ -159,14 +171,23 @@ def _read_sound(wanted: str | None) -> "bool | Audio":
     return wanted != "none" if wanted in (None, "reference", "none") else read_audio(wanted)
 
 
-def _transfer(source: str, reference: str, run: str, embeddings: Path | None) -> "Audio":
+def _transfer(
+    source: str,
+    reference: str,
+    run: str,
+    embeddings: Path | None,
+    *,
+    pins: "Sequence[Pin]",
+    is_file_used: bool,
+) -> "Audio":
     """Return the sound of `source` at the pace of the reference."""
     from cycleback.applications import transfer_sound
     from cycleback.embeddings import check_one_action
 
     pair = embed_inputs([source, reference], run=run, embeddings=embeddings)
     check_one_action(pair)
-    return transfer_sound(pair, pair.names[0], pair.names[-1]).audio
+    own = load_pins(pair, videos=None) if is_file_used else []
+    return transfer_sound(pair, pair.names[0], pair.names[-1], pins=[*pins, *own]).audio
 
 
 def _check_options(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs
-from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Run, Videos
+from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
 from cycleback.cli.output import print_result
+from cycleback.cli.pins import collect_pins
 
 if TYPE_CHECKING:
     from cycleback.applications import TransferredLabels
@@ -25,6 +26,8 @@ def labels(
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     method: Method = "auto",
+    pin: Pins = None,
+    no_pins: NoPins = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -43,6 +46,7 @@ def labels(
 ) -> None:
     """Carry key events and segments of a few videos over to all, with a confidence for each.
 
+    Pins between a labelled and another video, by --pin or in pins.csv, hold their alignment.
     Formats: csv, json, elan, label-studio, via, boris, boris-events, labelu, activitynet and frames.
 
     Example: cycleback transfer labels first.csv golf/ --run runs/golf --format elan -o golf-labels
@@ -61,14 +65,23 @@ def labels(
     known = read_annotations(label_file, format=from_format)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
     events, segments = match_labels(known, embedding_set)
-    result = transfer_labels(embedding_set, events, segments=segments, method=method)  # type: ignore[arg-type]
+    pins = collect_pins(
+        embedding_set, pin, videos=videos, is_file_used=not no_pins, labelled={*events, *segments}
+    )
+    result = transfer_labels(
+        embedding_set,
+        events,
+        segments=segments,
+        method=method,  # type: ignore[arg-type]
+        pins=pins,
+    )
     path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
     if not as_json:
         _print_labels(result)
     facts = result.to_json() | {"label_next": list(result.label_next[:MAX_NEXT])}
     by_hand = len(result.videos) - len(result.label_next)
     print_result(
-        {"labels": str(path), "format": to_format, **facts},
+        {"labels": str(path), "format": to_format, "pins": len(pins), **facts},
         f"{len(result.label_next)} videos labelled by the labels of {by_hand}: {path}",
         as_json=as_json,
     )
@@ -109,6 +122,8 @@ def sound(
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     method: Annotated[str, typer.Option(help="Choose smooth, or blocks as in the paper.")] = "smooth",
+    pin: Pins = None,
+    no_pins: NoPins = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write this video or .wav (default: TARGET-with-sound.mp4)."),
@@ -118,7 +133,11 @@ def sound(
 ) -> None:
     """Give a video the sound of another that shows the same action; needs no training.
 
+    Pins, frames of SOURCE and TARGET, hold the alignment; those of pins.csv beside the videos are used, too.
+
     Example: cycleback transfer sound pour.mp4 silent.mp4 -o heard.mp4
+
+    Example: cycleback transfer sound pour.mp4 silent.mp4 --pin 12:30
     """
     from cycleback.applications import locate_videos, transfer_sound, write_with_sound
     from cycleback.applications.sound import SOUND_METHODS, SOUND_SUFFIXES, check_sound_pair
@@ -135,12 +154,17 @@ def sound(
         names = name_files([Path(source), Path(target)])
     embedding_set = embed_inputs([source, target], run=run, embeddings=embeddings)
     check_one_action(embedding_set)
-    heard = transfer_sound(embedding_set, *names, method=method)  # type: ignore[arg-type]
+    pins = collect_pins(embedding_set, pin, videos=[source, target], is_file_used=not no_pins)
+    heard = transfer_sound(embedding_set, *names, method=method, pins=pins)  # type: ignore[arg-type]
     write_with_sound(path, locate_videos(embedding_set, names)[1], heard.audio, overwrite=overwrite)
     confidence = float(heard.confidence.mean())
     print_result(
         {"output": str(path), "source": source, "target": target, "method": method}
-        | {"seconds": round(heard.audio.duration_s, 3), "mean_confidence": round(confidence, 4)},
+        | {
+            "pins": len(pins),
+            "seconds": round(heard.audio.duration_s, 3),
+            "mean_confidence": round(confidence, 4),
+        },
         f"{target} with the sound of {source}, mean confidence {confidence:.2f}: {path}",
         as_json=as_json,
     )

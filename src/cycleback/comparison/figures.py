@@ -33,6 +33,7 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.evaluation import TIME_ONLY
 from cycleback.models import Encoder
 from cycleback.runs import embed_videos, load_encoder
+from cycleback.runs.folder import keeps_untrained
 from cycleback.video import probe
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -176,16 +177,22 @@ def _image(pixels: NDArray[np.uint8]) -> Any:
     return Image.fromarray(np.asarray(pixels))
 
 
-def draw_map(sets: Mapping[str, EmbeddingSet], names: Sequence[str], thumbs: Thumbnails | None) -> bytes:
+def draw_map(
+    sets: Mapping[str, EmbeddingSet],
+    names: Sequence[str],
+    thumbs: Thumbnails | None,
+    *,
+    panel: tuple[float, float] = PANEL,
+) -> bytes:
     """Draw one t-SNE map per panel: one dot per frame, coloured by phase or, where unknown, by time.
 
     `sets` maps the title of a panel to its embeddings; `names` are the videos to show. With `thumbs`, some of
-    the frames are shown as pictures.
+    the frames are shown as pictures. `panel` is the width and height of a map in inches.
     """
     first = next(iter(sets.values()))
     stride = -(-sum(len(first[name]) for name in names) // MAX_POINTS)
     owners = [(name, frame) for name in names for frame in range(0, len(first[name]), stride)]
-    with new_figure(len(sets), size=(PANEL[0] * len(sets), PANEL[1])) as (figure, axes):
+    with new_figure(len(sets), size=(panel[0] * len(sets), panel[1])) as (figure, axes):
         for axis, (title, embeddings) in zip(axes, sets.items(), strict=True):
             points = project(np.concatenate([embeddings[name][::stride] for name in names]))  # (M, 2)
             for name in names:
@@ -313,10 +320,10 @@ def draw_scenes(plan: Plan, workspace: Workspace, best: str) -> Scenes:
 def _training_stages(
     plan: Plan, workspace: Workspace, best: str, pair: tuple[str, str]
 ) -> dict[int, EmbeddingSet]:
-    """Return update -> embeddings of the pair; the only key is -1 for a row without training."""
+    """Return update -> embeddings of the pair; the only key is -1 for a row without a trained encoder."""
     method = next(method for method in plan.methods if method.name == best)
     encoder = load_row_encoder(method, plan, workspace)
-    if encoder is None or not method.is_trained:
+    if encoder is None or not method.is_trained or keeps_untrained(workspace.run(best)):
         return {-1: EmbeddingSet.load(workspace.embeddings(best)).subset(list(pair))}
     recipe = plan.recipes[best]
     start = recipe.run.start_from

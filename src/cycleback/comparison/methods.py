@@ -15,6 +15,7 @@ from cycleback.recipe import Recipe, load_recipe
 UNTRAINED, FROZEN, UNTRAINED_STREAMS = "untrained", "frozen", "streams"
 BASELINES = (TIME_ONLY, UNTRAINED, FROZEN, UNTRAINED_STREAMS)
 TITLES = {UNTRAINED_STREAMS: "untrained streams"}
+KEPT_UNTRAINED = "kept the untrained streams"
 
 
 class Part(NamedTuple):

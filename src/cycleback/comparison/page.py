@@ -41,7 +41,9 @@ Content = Mapping[str, Any]
 Section = tuple[str, str, str]  # key, title and HTML
 TABLE_3 = ("tcc-mse", "tcc-classification", "tcc")
 SHARES = tuple(f"phase_accuracy_by_fraction/{share}" for share in ("0.1", "0.5", "1.0"))
-TABLE_LEGEND = f"{LEGEND.format(baseline=TIME_ONLY)} Bold: the best of the others. {INTERVALS}"
+TABLE_LEGEND = f"{LEGEND.format(baseline=TIME_ONLY)} Bold: the best of the others. {INTERVALS}".replace(
+    " %", "\u00a0%"
+)
 KEY_EVENTS = (
     "<p>Event error: each key event of a video is mapped to every other video by its nearest frame (or by "
     "dynamic time warping, DTW) and compared with the truth; the median is shown. Tau measures order only, "
@@ -108,6 +110,12 @@ def figure(content: bytes, kind: str, *, alt: str, caption: str) -> str:
     )
 
 
+def reading_list(sentences: Sequence[str]) -> str:
+    """Return the results in sentences, the first in larger type."""
+    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+    return f'<ul class="reading">{items}</ul>'
+
+
 def scores_section(scores: Rows, titles: Mapping[str, str], *, is_labelled: bool = True) -> str:
     """Return the table of headline scores with its explanation and legend."""
     caption = "Scores of every method on held-out videos"
@@ -144,12 +152,9 @@ def _titles(content: Content) -> dict[str, str]:
 
 
 def _reading(content: Content) -> str:
-    items, warnings = (
-        "".join(f"<li>{html.escape(sentence)}</li>" for sentence in content[key])
-        for key in ("reading", "warnings")
-    )
+    warnings = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in content["warnings"])
     box = f'<div class="warnings" role="note"><ul>{warnings}</ul></div>' if warnings else ""
-    return f'<ul class="reading">{items}</ul>{box}'
+    return reading_list(content["reading"]) + box
 
 
 def _robust_columns(content: Content, scores: Rows) -> list[Column]:

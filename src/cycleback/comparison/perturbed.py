@@ -22,6 +22,7 @@ from cycleback.embeddings.embed import embed_maps
 from cycleback.embeddings.features import FeatureCache, FusedFeatures
 from cycleback.evaluation.perturbations import BACKGROUND, perturb
 from cycleback.models import Encoder
+from cycleback.models.streams import mirror
 from cycleback.training.videos import load_times
 from cycleback.video.motion import MotionMeter
 
@@ -122,6 +123,7 @@ def _fuse(features: FusedFeatures, record: VideoRecord, indices: NDArray[np.int6
     if "pose" in raw:
         nobody = background(raw["pose"]) * [1, 1, 0]  # the background shows no person: its score is 0
         raw["pose"] = _take(raw["pose"], indices, nobody)
+    raw = mirror(raw) if record.name in features.mirrored else raw
     return torch.from_numpy(features.fuse(frames, raw, times))
 
 

@@ -37,7 +37,7 @@ def write_reading(rows: Rows) -> list[str]:
     best = best_method(rows)
     if _error(rows[best]) is None:
         return _reading_without_labels(rows[best])
-    sentences = [_best_sentence(rows[best]), _against_baselines(rows, best), _overlap(rows, best)]
+    sentences = [_best_sentence(rows, best), _against_baselines(rows, best), _overlap(rows, best)]
     sentences += [_with_labels(rows, best), _without_learning(rows), _perturbed(rows, best)]
     return [sentence for sentence in sentences if sentence]
 
@@ -55,12 +55,17 @@ def _error(row: Mapping[str, Any]) -> float | None:
     return error
 
 
-def _best_sentence(row: Mapping[str, Any]) -> str:
+def _best_sentence(rows: Rows, best: str) -> str:
+    """Say how exact the best row is; a row without training may be more exact."""
+    row, ours = rows[best], _error(rows[best]) or 0.0
     scores = row["report"]
+    others = [_error(rows[name]) for name in BASELINES if name in rows and name != best]
+    is_beaten = any(other is not None and other < ours for other in others)
+    group = " of the trained rows" if is_beaten else ""
     time = "" if scores["event_error_ms"] is None else f" ({scores['event_error_ms']:.0f} ms)"
     share = "" if scores["pce3"] is None else f"; {scores['pce3']:.0%} land within 3 frames"
     error = f"{scores['event_error_frames']:.1f} frames{time}"
-    return f"{_capitalise(row['title'])} maps key events best: {error} from the truth (median){share}."
+    return f"{_capitalise(row['title'])} maps key events best{group}: {error} from the truth (median){share}."
 
 
 def _against_baselines(rows: Rows, best: str) -> str:

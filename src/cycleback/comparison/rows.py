@@ -22,22 +22,23 @@ from cycleback.comparison.perturbed import Library, perturbed_set
 from cycleback.comparison.plan import Plan
 from cycleback.data import Dataset, FrameCache, event_frames
 from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings.features import FusedFeatures
 from cycleback.errors import OutputExistsError, TrainingError, UserError
 from cycleback.evaluation import PERTURBATIONS, TIME_ONLY, Report, evaluate, time_only_embeddings
 from cycleback.evaluation.scores import ROBUST
 from cycleback.files import atomic_folder, write_json
-from cycleback.models import Encoder, FusedBase
+from cycleback.models import Encoder
 from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.progress import Progress
 from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder
 from cycleback.recipe.files import parse_toml
 from cycleback.recipe.sections import EncoderSettings, PooledSettings, VectorSettings
 from cycleback.runs import choose_device, embed_videos, load_encoder, train
-from cycleback.runs.folder import build_pretrained, complete_recipe, open_caches
+from cycleback.runs.folder import build_pretrained, complete_recipe, keeps_untrained, open_caches
 from cycleback.training import StepReport
 from cycleback.training.videos import fit_base, load_times
 
-MARKER, FORMAT = "comparison.json", 2  # 1 named its rows differently
+MARKER, FORMAT = "comparison.json", 3  # 2 did not turn mirrored videos round
 SNAPSHOTS = (0.1, 0.3)  # shares of the updates after which a copy of the encoder is kept
 
 
@@ -90,6 +91,7 @@ class Row:
     splits: Mapping[str, Report] = field(default_factory=dict)  # scores on every other split
     updates: int = 0  # length of its training; 0 for a baseline
     seconds: float = 0.0  # duration of its training
+    kept_untrained: bool = False  # whether training did not help, so that the run keeps the untrained streams
     is_reused: bool = False  # whether an earlier call had finished it
 
     def to_json(self) -> dict[str, Any]:
@@ -97,6 +99,7 @@ class Row:
         return {
             "updates": self.updates,
             "seconds": round(self.seconds, 1),
+            "kept_untrained": self.kept_untrained,
             "report": self.report.to_json(),
             "splits": {split: report.to_json() for split, report in self.splits.items()},
         }
@@ -106,7 +109,15 @@ class Row:
         """Read the values of `to_json`."""
         splits = {split: Report.from_json(report) for split, report in values["splits"].items()}
         report = Report.from_json(values["report"])
-        return cls(method, report, splits, values["updates"], values["seconds"], is_reused=True)
+        return cls(
+            method,
+            report,
+            splits,
+            values["updates"],
+            values["seconds"],
+            kept_untrained=values["kept_untrained"],
+            is_reused=True,
+        )
 
 
 def open_folder(root: Path) -> None:
@@ -164,14 +175,15 @@ def _difference(earlier: dict[str, Any], wanted: dict[str, Any]) -> str:
 
 def make_row(method: Method, plan: Plan, workspace: Workspace, *, progress: Progress) -> Row:
     """Train and score one method, or read the row if an earlier call finished it with the same settings."""
-    settings, kept = plan.row_settings(method), read_json(workspace.row(method.name))
+    settings, made = plan.row_settings(method), read_json(workspace.row(method.name))
     is_there = not method.is_trained or _is_trained(method, workspace)
-    if kept and kept.get("settings") == settings and is_there and workspace.embeddings(method.name).is_dir():
-        return Row.from_json(method, kept)
+    if made and made.get("settings") == settings and is_there and workspace.embeddings(method.name).is_dir():
+        return Row.from_json(method, made)
     updates, seconds = train_row(method, plan, workspace, progress) if method.is_trained else (0, 0.0)
     encoder = load_row_encoder(method, plan, workspace)
     report, splits = score_row(method, encoder, plan, workspace)
-    row = Row(method, report, splits, updates, seconds)
+    kept = method.is_trained and keeps_untrained(workspace.run(method.name))
+    row = Row(method, report, splits, updates, seconds, kept_untrained=kept)
     write_json(workspace.row(method.name), {**row.to_json(), "settings": settings}, overwrite=True)
     return row
 
@@ -283,7 +295,10 @@ def _fit(encoder: Encoder, plan: Plan, workspace: Workspace) -> Encoder:
 def score_row(
     method: Method, encoder: Encoder | None, plan: Plan, workspace: Workspace
 ) -> tuple[Report, dict[str, Report]]:
-    """Embed all videos, keep the held-out embeddings, and score them and every other split."""
+    """Embed all videos, keep the held-out embeddings, and score them and every other split.
+
+    Untrained streams are weighed for the training videos, and all videos are turned to the side these show.
+    """
     if encoder is None:
         data = plan.recipes[method.name].data
         frames = FrameCache(workspace.cache, size=(data.frame_size,) * 2, fit=data.fit)
@@ -292,21 +307,16 @@ def score_row(
         encoder = encoder.to(choose_device(workspace.device))
         library = Library(encoder, *open_caches(encoder, workspace.cache))
 
-    def embed(videos: Dataset) -> EmbeddingSet:
+    def embed(videos: Dataset, alike: EmbeddingSet | None = None) -> EmbeddingSet:
         if library.encoder is None:
             return time_only_set(library.frames, videos)
-        base = library.encoder.base
         return embed_videos(
-            library.encoder,
-            videos,
-            device=workspace.device,
-            cache=workspace.cache,
-            streams=base.stream_weights if isinstance(base, FusedBase) else None,
+            library.encoder, videos, alike=alike, device=workspace.device, cache=workspace.cache
         )
 
     def score(videos: EmbeddingSet) -> Report:
         return evaluate(
-            seen,
+            seen if plan.is_labelled else None,
             videos,
             protocol=plan.protocol,
             seed=plan.seed,
@@ -315,13 +325,15 @@ def score_row(
             persons=plan.dataset.persons,
         )
 
-    seen = embed(plan.train) if plan.is_labelled else None
-    held_out = embed(plan.held_out)
+    seen = embed(plan.train)
+    held_out = embed(plan.held_out, seen)
     held_out.save(workspace.embeddings(method.name), overwrite=True)
     report = score(held_out)
     if plan.perturb:
+        if isinstance(library.features, FusedFeatures):
+            library.features.mirrored = set(held_out.mirrored)
         report = replace(report, robust=_score_perturbed(library, plan))
-    return report, {split: score(embed(plan.dataset.split(split))) for split in plan.other_splits}
+    return report, {split: score(embed(plan.dataset.split(split), seen)) for split in plan.other_splits}
 
 
 def time_only_set(frames: FrameCache, videos: Dataset) -> EmbeddingSet:

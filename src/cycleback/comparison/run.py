@@ -10,7 +10,7 @@ import torch
 
 from cycleback import __version__
 from cycleback.comparison.figures import draw_scenes
-from cycleback.comparison.methods import DEFAULT, UNTRAINED
+from cycleback.comparison.methods import DEFAULT, KEPT_UNTRAINED, UNTRAINED
 from cycleback.comparison.page import write_page
 from cycleback.comparison.plan import Plan, make_plan
 from cycleback.comparison.reading import best_method, list_warnings, write_reading
@@ -107,10 +107,15 @@ def _make_rows(plan: Plan, workspace: Workspace, progress: Progress) -> dict[str
     return rows
 
 
+def _row_title(plan: Plan, row: Row) -> str:
+    """Return the title of a row, which says so if its run keeps the untrained streams."""
+    return plan.title(row.method) + (f" ({KEPT_UNTRAINED})" if row.kept_untrained else "")
+
+
 def _content(plan: Plan, rows: Mapping[str, Row], workspace: Workspace, *, command: str) -> dict[str, Any]:
     """Return everything on the page except its pictures."""
     described = {
-        name: {"title": plan.title(row.method), "losses": dict(row.method.weights), **row.to_json()}
+        name: {"title": _row_title(plan, row), "losses": dict(row.method.weights), **row.to_json()}
         for name, row in rows.items()
     }
     logs = {name: read_log(workspace.run(name)) for name, row in rows.items() if row.method.is_trained}

@@ -15,11 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cycleback.alignment.pins import check_pins
 from cycleback.data.folder import SPLITS_FILE
 from cycleback.data.labels import nearest_frame
+from cycleback.data.pins import PINS_FILE, match_pins, read_pins, select_pairs
 from cycleback.data.records import Dataset, Kind, Label, NameIndex, VideoRecord
 from cycleback.data.sources import folder_fps, image_paths, iter_images, load_sequence, read_image
-from cycleback.errors import DamagedVideoWarning, DataError, VideoError
+from cycleback.errors import DamagedVideoWarning, DataError, UserError, VideoError
 from cycleback.progress import Counter as ProgressCounter
 from cycleback.progress import ignore
 from cycleback.video import FrameChunk, iter_frames, probe
@@ -164,6 +166,7 @@ def _check_set(dataset: Dataset, rows: Sequence[VideoRow], times: Times) -> Iter
     for records in by_action:
         yield from _find_small_action(records)
     yield from _check_split(dataset)
+    yield from _check_pins(dataset, times)
     yield from _find_identical_files(dataset)
     yield from _find_other_feature_sizes(rows)
     for action in dataset.actions:
@@ -178,6 +181,27 @@ def _find_unknown_videos(dataset: Dataset) -> Iterator[Problem]:
             yield Problem(
                 "error", label.video, f"{label.source} labels a video that does not exist. {advice}"
             )
+
+
+def _check_pins(dataset: Dataset, times: Times) -> Iterator[Problem]:
+    """Yield pins that cannot be read, that name unknown videos, or that contradict each other."""
+    index = NameIndex(dataset.names)
+    try:
+        written = read_pins(dataset.root)
+        pins = match_pins(written, dataset.names)
+    except DataError as error:
+        yield Problem("error", "", str(error))
+        return
+    for video in dict.fromkeys(name for pin in written for name in (pin.video_a, pin.video_b)):
+        if index.match(video) is None:
+            advice = index.suggest(video, otherwise="Remove its rows, or add the video.")
+            yield Problem("warning", video, f"{PINS_FILE} names a video that does not exist. {advice}")
+    for a, b in sorted({tuple(sorted((pin.video_a, pin.video_b))) for pin in pins}):
+        if a in times and b in times:
+            try:
+                check_pins(select_pairs(pins, a, b), len(times[a]), len(times[b]), names=(a, b))
+            except UserError as error:
+                yield Problem("error", "", f"{PINS_FILE}: {error}")
 
 
 def _find_repeated(labels: Sequence[Label]) -> Iterator[Problem]:

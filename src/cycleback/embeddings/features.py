@@ -6,7 +6,7 @@ Shapes: N frames of a video, F feature channels, h w feature map, V size of a ve
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cycleback.alignment.distances import spread_items
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.poses import PoseCache
@@ -188,13 +189,13 @@ class FusedFeatures:
         chosen = weigh_streams(
             [
                 stream_vectors(self.load_raw(record), self.frames.load(record).times)
-                for record in _spread(records, MAX_WEIGHED)
+                for record in spread_items(records, MAX_WEIGHED)
             ]
         )
         return {stream: chosen.get(stream, SCALES[stream]) for stream in self.base.streams}
 
     def orient(
-        self, records: Sequence[VideoRecord], *, references: Sequence[NDArray[np.float32]] | None = None
+        self, records: Sequence[VideoRecord], *, references: Iterable[NDArray[np.float32]] | None = None
     ) -> None:
         """Find the `mirrored` videos among these, alone or by `references` (N, V); see `find_mirrored`."""
         if "motion" not in self._used and "pose" not in self._used:
@@ -206,11 +207,6 @@ class FusedFeatures:
         self.mirrored = {
             record.name for record, is_mirrored in zip(records, are_mirrored, strict=True) if is_mirrored
         }
-
-
-def _spread(records: Sequence[VideoRecord], count: int) -> list[VideoRecord]:
-    """Return at most `count` records, evenly spread."""
-    return [records[i] for i in np.unique(np.linspace(0, len(records) - 1, count).astype(int))]
 
 
 def open_features(

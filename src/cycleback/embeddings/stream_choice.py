@@ -8,12 +8,13 @@ Shapes: N frames of a video, V size of its vectors.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment.bounds import price_ends
-from cycleback.alignment.distances import pairwise_squared, thin
+from cycleback.alignment.distances import pairwise_squared, spread_items, thin
 from cycleback.alignment.dtw import warp_cost
 from cycleback.models.streams import SCALES
 
@@ -61,8 +62,7 @@ def _choose_pairs(count: int) -> list[tuple[int, int]]:
     """Return at most MAX_PAIRS pairs that spread over `count` videos."""
     pairs = [(u, (u + step) % count) for step in range(1, count // 2 + 1) for u in range(count)]
     unique = list({tuple(sorted(pair)): pair for pair in pairs}.values())
-    spread = np.unique(np.linspace(0, len(unique) - 1, MAX_PAIRS).astype(int)) if unique else ()
-    return [unique[i] for i in spread]
+    return spread_items(unique, MAX_PAIRS)
 
 
 def _sample(vectors: Floats) -> Sampled:
@@ -93,14 +93,14 @@ def find_mirrored(
 
     Args:
         videos: vectors (N, V) of each video, and those of the mirrored video.
-        references: vectors (N, V) of videos that are oriented already.
+        references: vectors (N, V) of videos that are oriented already; the first few count.
     """
     pairs = [(_sample(plain), _sample(turned)) for plain, turned in videos]
     if references is not None:
-        known = [_sample(reference) for reference in references][:MAX_REFERENCES]
+        known = [_sample(reference) for reference in islice(references, MAX_REFERENCES)]
         sums = [sum(_advantage(reference, *pair) for reference in known) for pair in pairs]
         return [advantage > MIN_ADVANTAGE * len(known) for advantage in sums]
-    chosen = np.unique(np.linspace(0, len(pairs) - 1, MAX_REFERENCES).astype(int))
+    chosen = spread_items(range(len(pairs)), MAX_REFERENCES)
     table = np.array(
         [[0.0 if u == v else _advantage(pairs[v][0], *pairs[u]) for v in chosen] for u in range(len(pairs))]
     )  # above 0: this video is nearer to that reference when mirrored

@@ -13,16 +13,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
 from cycleback.data.folder import select_records
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import check_kinds, embed_records
 from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features
-from cycleback.embeddings.stream_choice import MAX_REFERENCES
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import write_json, write_text
 from cycleback.models import STREAMS, Encoder, FusedBase, Precision, load_weights
@@ -128,7 +125,8 @@ def embed_videos(
         if is_weighed:
             features.base.set_weights(known or features.weigh(records, progress=progress))
         if streams is None:
-            features.orient(records, references=_choose_references(alike) if is_weighed else None)
+            oriented = None if alike is None else (alike[name] for name in alike.names)
+            features.orient(records, references=oriented if is_weighed else None)
     return embed_records(
         encoder,
         records,
@@ -138,11 +136,6 @@ def embed_videos(
         precision=precision,
         progress=progress,
     )
-
-
-def _choose_references(alike: EmbeddingSet | None) -> list[NDArray[np.float32]] | None:
-    """Return the embeddings (N, D) of a few videos of a set."""
-    return None if alike is None else [alike[name] for name in alike.names[:MAX_REFERENCES]]
 
 
 def open_caches(
@@ -176,6 +169,11 @@ def saved_recipe(folder: Path) -> Recipe:
             f"no run in {folder} (looked for {RECIPE_FILE}). Train one: cycleback train VIDEOS -o {folder}"
         )
     return load_saved_recipe(folder / RECIPE_FILE)
+
+
+def keeps_untrained(folder: Path) -> bool:
+    """Return whether training did not help this run, so that it keeps the untrained streams."""
+    return saved_recipe(folder).encoder.embedder == "pooled"
 
 
 def run_split(folder: Path | str) -> dict[str, list[str]]:

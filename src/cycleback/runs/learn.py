@@ -28,10 +28,10 @@ from cycleback.runs.folder import (
     choose_device,
     create_run,
     find_run,
+    keeps_untrained,
     open_run,
     remove_run,
     run_records,
-    saved_recipe,
 )
 from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
 from cycleback.training.held_out import MAX_VIDEOS, choose_held_out, embed_video, held_out_cycle_rate
@@ -72,7 +72,7 @@ def train(
         with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
             _check_loss(recipe or Recipe())
-            if resume and saved_recipe(output).encoder.embedder == "pooled":
+            if resume and keeps_untrained(output):
                 raise ConfigError(
                     f"{output} keeps the untrained encoder: there is nothing to resume. Train anew."
                 )
@@ -131,6 +131,7 @@ def _prepare(
     streams = None
     if not recipe.run.start_from or encoder.input_kind == "vectors":
         streams = fit_base(encoder, records, frames=frames, **counters)
+    counters = {} if streams is not None else counters  # they have counted everything
     videos = load_videos(encoder, records, frames=frames, device=device, streams=streams, **counters)
     labels = None
     if recipe.loss.is_used("supervised"):
