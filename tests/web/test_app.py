@@ -1,6 +1,7 @@
 """Every answer is one that the page understands: never a 500, one line of JSON for every error."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -41,11 +42,10 @@ def test_errors_are_one_line_of_json(studio: Studio) -> None:
     def wrong() -> None:
         raise UserError("what is wrong")
 
-    routes = len(app.router.routes)
+    page = app.router.routes.pop()  # it answers everything that no route before it does
     for name, action in {"fail": fail, "stale": stale, "wrong": wrong}.items():
         app.add_api_route(f"/api/{name}", action)
-    app.router.routes.insert(0, app.router.routes.pop(routes - 1))  # the page, which answers everything
-    app.router.routes.append(app.router.routes.pop(0))
+    app.router.routes.append(page)
     client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
     assert client.get("/api/wrong").json() == {"error": "what is wrong"}
     answer = client.get("/api/stale")
@@ -88,6 +88,23 @@ def test_no_range_that_is_asked_for_breaks_the_studio(
     assert answer.status_code in (200, 206, 400, 404, 416), answer.text
 
 
+@FUZZ
+@given(some.data())
+def test_no_odd_question_to_any_part_breaks_the_studio(client: TestClient, data: some.DataObject) -> None:
+    paths = client.get("/api/openapi.json").json()["paths"]
+    path = data.draw(some.sampled_from(sorted(path for path in paths if "get" in paths[path])))
+    query = {}
+    for parameter in paths[path]["get"].get("parameters", []):
+        value = data.draw(IDS | NUMBERS | some.sampled_from(["auto", "frame", ",", "..", "\x00"]))
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", _part(value) or "x")
+        elif parameter["in"] == "query":
+            query[parameter["name"]] = value
+    answer = client.get(path, params=query)
+    assert answer.status_code < 500, answer.text
+    assert answer.status_code < 400 or "\n" not in answer.json()["error"]
+
+
 def test_a_video_deleted_meanwhile_gives_one_line(client: TestClient, project_folder: Path) -> None:
     route = f"/api/videos/{video_id('intra')}"
     assert client.get(route).status_code == 200
@@ -99,6 +116,4 @@ def test_a_video_deleted_meanwhile_gives_one_line(client: TestClient, project_fo
 
 
 def _part(text: str) -> str:
-    from urllib.parse import quote
-
     return quote(text, safe="")

@@ -1,6 +1,10 @@
 """Folders as they come: empty, broken, unreadable, changing, large."""
 
+import json
 import os
+import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -80,13 +84,56 @@ def test_a_folder_that_is_no_data_set_still_lists_its_videos(project_folder: Pat
     assert "same name" in client.get("/api/project").json()["problem"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_cannot_be_listed_says_so(project_folder: Path) -> None:
-    inner = project_folder / "inner"
-    inner.mkdir(mode=0)
-    told = ask(project_folder).get("/api/project").json()
-    inner.chmod(0o700)
-    assert len(told["videos"]) == 4 and "inner" in told["problem"]
+UNREADABLE = """
+import json, os, sys
+from starlette.testclient import TestClient
+from cycleback.web.app import Studio, build_app
+from cycleback.web.project import Project
+
+if os.geteuid() == 0:  # root may read everything
+    os.setgid(65534)
+    os.setuid(65534)
+for folder in sys.argv[1:]:
+    client = TestClient(build_app(Studio(Project.open(folder))), base_url="http://127.0.0.1")
+    told = client.get("/api/project").json()
+    print(json.dumps([told["problem"], {video["name"]: video["error"] for video in told["videos"]}]))
+"""
+
+
+def test_folders_and_files_that_cannot_be_read_say_so(
+    coded_clips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory() as name:  # the folder of pytest is closed to other users
+        root = Path(name)
+        root.chmod(0o755)
+        closed, inner, secret = root / "closed", root / "open" / "inner", root / "open" / "secret.mp4"
+        for folder in (closed, inner):
+            folder.mkdir(parents=True)
+        for path in (secret, root / "open" / "fine.mp4"):
+            path.write_bytes((coded_clips / "intra.mp4").read_bytes())
+        for path in (closed, inner, secret):
+            path.chmod(0)
+        monkeypatch.setenv("CYCLEBACK_CACHE", str(root / "cache"))
+        command = [sys.executable, "-c", UNREADABLE, str(closed), str(root / "open")]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        for path in (closed, inner):
+            path.chmod(0o755)
+    (problem, videos), (other, listed) = map(json.loads, lines)
+    assert "cannot list" in problem and videos == {}
+    assert "inner" in other and "no permission" in listed["secret"] and listed["fine"] == ""
+
+
+def test_what_a_killed_studio_left_is_removed_after_a_day(project_folder: Path) -> None:
+    state = project_folder / ".cycleback"
+    names = ("uploads/old.mp4", "proxies/.old.mp4", "proxies/kept.mp4", "uploads/new.mp4")
+    for name in names:
+        (state / name).parent.mkdir(parents=True, exist_ok=True)
+        (state / name).touch()
+        age = 0 if "new" in name else 100_000
+        os.utime(state / name, (time.time() - age, time.time() - age))
+    with ask(project_folder):
+        pass
+    assert [name for name in names if (state / name).exists()] == ["proxies/kept.mp4", "uploads/new.mp4"]
 
 
 def test_files_that_come_change_and_go_are_noticed(project_folder: Path) -> None:
@@ -141,5 +188,5 @@ def test_a_read_only_folder_keeps_its_state_in_the_cache(
     project_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CYCLEBACK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("cycleback.web.project.os.access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr("cycleback.web.project.os.access", lambda path, mode: not mode & os.W_OK)
     assert Project.open(project_folder).state.is_relative_to(tmp_path / "cache")

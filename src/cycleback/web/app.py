@@ -1,8 +1,9 @@
 """The application: the routes of all parts together, the page, and one line of JSON for every error."""
 
 import threading
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -24,6 +25,7 @@ from cycleback.web.proxies import Proxies
 from cycleback.web.security import HEADERS, Access, Guard
 
 PAGE = Path(__file__).parent / "page"
+DRAFT_AGE_S = 24 * 3600.0
 PARTS = (project, uploads, media, matches, labels, explore, jobs)
 """The modules with a function `routes(studio)`; their routes are found under /api."""
 
@@ -51,6 +53,7 @@ class Studio:
     def open(self) -> None:
         """Start what runs beside the requests."""
         self._stop.clear()
+        remove_drafts(self.project.state)
         threading.Thread(target=self.look_at_videos, name="look", daemon=True).start()
 
     def close(self) -> None:
@@ -58,6 +61,15 @@ class Studio:
         self._stop.set()
         self.media.proxies.close()
         self.jobs.close()
+
+
+def remove_drafts(state: Path) -> None:
+    """Remove what a killed studio left half-written; what is younger than a day may still be in use."""
+    drafts = [*(state / "uploads").glob("*"), *(state / "proxies").glob(".*")]
+    for draft in drafts:
+        with suppress(OSError):
+            if time.time() - draft.stat().st_mtime > DRAFT_AGE_S:
+                draft.unlink()
 
 
 def build_app(studio: Studio, access: Access | None = None) -> FastAPI:

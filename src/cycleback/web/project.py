@@ -6,6 +6,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,10 +162,11 @@ class Project:
         For a folder that cannot be written to, it is in the cache of the user instead.
         """
         state = self.folder / STATE_FOLDER
-        for path in [state, *state.rglob("*")]:
-            if path.is_symlink() and not path.resolve().is_relative_to(self.folder):
+        inside = [Path(parent, name) for parent, *names in os.walk(state) for name in chain(*names)]
+        for path in [state, *inside]:
+            if os.path.islink(path) and not path.resolve().is_relative_to(self.folder):
                 raise DataError(f"{path} is a link out of {self.folder}; remove the link")
-        if not os.access(state if state.exists() else self.folder, os.W_OK):
+        if not os.access(state if os.path.exists(state) else self.folder, os.W_OK | os.X_OK):
             state = default_cache_root() / "studio" / video_id(str(self.folder))
         return state
 
@@ -203,6 +205,8 @@ class Project:
         try:
             status = record.path.stat()
             stamp = (status.st_mtime_ns, status.st_size)
+            if not problem and not os.access(record.path, os.R_OK):
+                problem = f"cannot read {record.path}: no permission; change it, or copy the file"
         except OSError as error:
             problem = problem or f"cannot read {record.path}: {error.strerror or error}"
             stamp = (0, 0)

@@ -6,7 +6,7 @@ of the proxy is frame n of the video, at the same presentation time.
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -38,8 +38,11 @@ Size = tuple[int, int]  # height, width
 Seconds = NDArray[np.float64]
 
 
-class Stopped(Exception):
-    """The studio ends; the proxy is not needed."""
+class Stopped(UserError):
+    """The studio ends, and what it was making is not needed."""
+
+    def __init__(self) -> None:
+        super().__init__("the studio is closing; start it again")
 
 
 @dataclass
@@ -96,14 +99,17 @@ class Proxies:
             if video.id not in self._making:
                 self._making[video.id] = self._start(video, total)
             making = self._making[video.id]
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, CancelledError):
             making.result.exception(timeout=wait_s)
         if not making.result.done():
             return making.progress
         with self._lock:
             if self._making.get(video.id) is making:
                 del self._making[video.id]
-        return making.result.result()
+        try:
+            return making.result.result()
+        except CancelledError:  # it was still waiting when the studio closed
+            raise Stopped from None
 
     def close(self) -> None:
         """Stop making proxies; a half-made one is removed."""
@@ -121,7 +127,7 @@ class Proxies:
 
     def _start(self, video: ProjectVideo, total: int) -> Making:
         if self._stop.is_set():
-            raise UserError("the studio is closing; start it again")
+            raise Stopped
         if self._pool is None:
             self._pool = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="proxy")
         making = Making(Future(), total=total)
