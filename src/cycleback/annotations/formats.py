@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
 from cycleback.annotations.annotation import Annotation
@@ -85,7 +85,7 @@ def find_format(name: str) -> Format:
     return FORMATS[name]
 
 
-def detect_format(path: Path, text: str) -> str:
+def detect_format(path: PurePath, text: str) -> str:
     """Name the format of a file by its suffix and the marks in its text."""
     fitting = {name: each for name, each in FORMATS.items() if path.suffix.lower() in each.suffixes}
     for name, each in fitting.items():

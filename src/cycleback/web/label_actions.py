@@ -326,8 +326,10 @@ def _refuse(own: HandLabels, kind: LabelKind, name: str, key: str) -> HandLabels
 
 def _put(state: LabelState, action: Change, own: HandLabels) -> LabelState:
     """Put the changed labels of a video in; without any label it is as new."""
-    videos = {id: each for id, each in state.videos.items() if id != action.video}
-    return replace(state, videos=videos if own.is_empty else {**videos, action.video: own})
+    videos = {**state.videos, action.video: own}
+    if own.is_empty:
+        del videos[action.video]
+    return replace(state, videos=videos)
 
 
 def _add_name(state: LabelState, kind: LabelKind, name: str) -> LabelState:

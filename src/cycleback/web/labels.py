@@ -171,15 +171,19 @@ class Labels:
     journal: "Journal"
     matches: "Matches"
     _filler: Filler = field(default_factory=Filler, repr=False)
+    _replayed: tuple[int, dict[str, dict[str, int]], LabelState] | None = field(default=None, repr=False)
 
     def read(self) -> tuple[int, LabelState]:
         """Return the revision of the journal, and the labels by hand that follow from it."""
         entries = self.journal.entries(KIND)
-        actions = [_parse(entry.value, entry.revision) for entry in entries]
         revision = entries[-1].revision if entries else 0
         given = {id: events for id in self.project.videos if (events := self._read_given(id))}
-        records = [self.project.video(id).record for id in given]
-        return revision, replay(actions, given, event_order(records))
+        known = self._replayed  # replaced as a whole, so threads need no lock
+        if known is None or known[:2] != (revision, given):
+            names = event_order([self.project.video(id).record for id in given])
+            state = replay([_parse(entry.value, entry.revision) for entry in entries], given, names)
+            known = self._replayed = revision, given, state
+        return revision, known[2]
 
     def show(self) -> LabelsItem:
         """Return all labels: those by hand, and the last ones that were carried over."""

@@ -12,12 +12,15 @@ const LANE_PX = 20;    // height of a lane of segments
 const TICK_PX = 26;    // height of the ticks
 const MIN_FRAMES = 8;  // shown at the highest zoom
 const MAX_THUMBNAILS = 40;
+const MAX_KEPT = 200;  // pictures of single frames
 const [ZOOM_STEP, SCROLL_STEP] = [1.25, 0.15];
 
 export class LabelTimeline {
   #view = [0, 1];  // first and last edge shown, in frames
   #grip = null;    // what is being dragged: {kind: "event"|"start"|"end"|"playhead", label, frame}
-  #strip = null;
+  #strip = null;   // the picture of evenly spread thumbnails
+  #count = 1;      // how many it holds
+  #kept = new Map(); // frame -> its own picture, fetched when the timeline is zoomed
   #content = {id: null, frames: 1, aspect: 1, events: [], segments: [], playhead: 0, selected: null, loop: null, draft: null};
 
   /** `onseek(frame)`, `onmove(grip, frame, isDone)`, `onselect(label)`; `colour(kind, name)` gives colours. */
@@ -72,9 +75,11 @@ export class LabelTimeline {
   #begin() {
     this.#view = [0, this.#content.frames];
     this.#strip = null;
+    this.#kept.clear();
     const {id, frames, aspect} = this.#content;
     if (id === null || frames < 2) return; // not known yet
     const count = Math.max(1, Math.min(MAX_THUMBNAILS, frames, Math.round(this.#width / (STRIP_PX * aspect))));
+    this.#count = count;
     const image = new Image();
     image.addEventListener("load", () => { if (this.#content.id === id) { this.#strip = image; this.draw(); } });
     image.src = api.address(`videos/${id}/strip.jpg?count=${count}&height=${STRIP_PX}`);
@@ -133,19 +138,44 @@ export class LabelTimeline {
   }
 
   #drawStrip(context) {
-    const {frames, loop} = this.#content;
+    const {loop} = this.#content;
     const style = getComputedStyle(this.element);
     context.fillStyle = style.getPropertyValue("--raised");
     context.fillRect(0, TICK_PX, this.#width, STRIP_PX);
-    if (this.#strip) {
-      const [left, right] = [this.#x(0), this.#x(frames)];
-      context.globalAlpha = 0.75;
-      context.drawImage(this.#strip, left, TICK_PX, right - left, STRIP_PX);
-      context.globalAlpha = 1;
-    }
+    if (this.#strip) this.#drawThumbnails(context);
     if (!loop) return;
     context.fillStyle = "rgba(163, 230, 53, 0.25)";
     context.fillRect(this.#x(loop.first), TICK_PX, this.#x(loop.last + 1) - this.#x(loop.first), STRIP_PX);
+  }
+
+  /** Fill the width with thumbnails of the frames there; zoomed in, with pictures of those very frames. */
+  #drawThumbnails(context) {
+    const {frames} = this.#content;
+    const [first, last] = this.#view;
+    const width = this.#strip.naturalWidth / this.#count;
+    const slots = Math.max(1, Math.round(this.#width / width));
+    context.globalAlpha = 0.75;
+    for (let slot = 0; slot < slots; slot += 1) {
+      const frame = Math.min(frames - 1, Math.floor(first + ((slot + 0.5) / slots) * (last - first)));
+      const picture = this.isZoomed ? this.#fetch(frame) : null;
+      const place = [(slot * this.#width) / slots, TICK_PX, this.#width / slots, STRIP_PX];
+      if (picture) context.drawImage(picture, ...place);
+      else context.drawImage(this.#strip, Math.floor((frame * this.#count) / frames) * width, 0, width, STRIP_PX, ...place);
+    }
+    context.globalAlpha = 1;
+  }
+
+  /** The picture of one frame; null until it is there. */
+  #fetch(frame) {
+    if (!this.#kept.has(frame)) {
+      const image = new Image();
+      image.addEventListener("load", () => this.draw(), {once: true});
+      image.src = api.address(`videos/${this.#content.id}/frames/${frame}.jpg?height=${STRIP_PX}`);
+      this.#kept.set(frame, image);
+      if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value);
+    }
+    const image = this.#kept.get(frame);
+    return image.complete && image.naturalWidth ? image : null;
   }
 
   #drawSegment(context, segment, lane) {

@@ -477,7 +477,7 @@ class LabelView {
   #chooseHint() {
     const {shown} = this.store;
     if (this.mode === "review") return "Is each moment on the left the same as on the right? ← → moves it, Enter accepts, S skips, U undoes.";
-    if (shown.problem) return shown.problem;
+    if (shown.problem) return `Your labels are kept, but not found in other videos: ${shown.problem}.`;
     if (this.#begun !== null) return `The segment begins at frame ${this.#begun}; go to its last frame and press O.`;
     if (!shown.names.length) return "Step to a key moment with ← and →, then type a name for it and press Enter.";
     if (this.video.state === "suggested") return "These labels were found from your others: correct what is wrong, then press Enter to accept.";
