@@ -256,12 +256,23 @@ def test_a_pin_between_two_others_holds_at_the_pace_of_a_third(client: TestClien
     assert [30, 20] in list(map(list, zip(*(video["frames"] for video in aligned), strict=True)))
 
 
+def test_labels_follow_a_pin(studio: Studio) -> None:
+    studio.matches.pins.write([PIN], 0)
+    (studio.project.folder / "labels.csv").write_text("video,event,frame\na,top,30\n")
+    labels, end = Studio(Project.open(studio.project.folder)).labels, time.monotonic() + 30
+    while (shown := labels.show()).is_updating and time.monotonic() < end:
+        time.sleep(0.05)
+    assert {video.id: [event.frame for event in video.events] for video in shown.videos}[B] == [20]
+
+
 def test_pins_that_cross_are_refused_with_a_sentence(client: TestClient, studio: Studio) -> None:
     put_pins(client, 0, [A, 30, B, 20])
     answer = put_pins(client, 1, [A, 30, B, 20], [B, 10, A, 40])
     assert answer.status_code == 422 and "cross" in answer.json()["error"]
     answer = put_pins(client, 1, [A, 30, B, 20], [A, 60, B, 50])
     assert answer.status_code == 422 and "which has frames 0 to 59" in answer.json()["error"]
+    answer = put_pins(client, 1, [A, 30, B, 20], [B, 20, C, 40], [C, 40, A, 31])
+    assert answer.status_code == 422 and "through other videos" in answer.json()["error"]
     assert put_pins(client, 1, [A, 3, "0" * 12, 2]).status_code == 404
     assert pin_list(client)["pins"] == [[A, 30, B, 20]] and read_pins(studio.project.folder) == [PIN]
 

@@ -176,8 +176,6 @@ def test_the_similarity_is_there_before_the_path(page: "Page", address: str, ser
     matches.align = lambda *args, **options: is_free.wait(30) and align(*args, **options)  # type: ignore
     page.goto(address + "#align")
     page.locator(".align .note", has_text="Aligning…").wait_for()
-    page.mouse.move(*point(page, 70, 3))
-    page.locator(".align figcaption", has_text="frame 70").wait_for()
     page.wait_for_function(
         """() => {
           const canvas = document.querySelector("canvas.matrix");
@@ -185,6 +183,8 @@ def test_the_similarity_is_there_before_the_path(page: "Page", address: str, ser
           return new Set(data).size > 50;
         }"""
     )
+    page.mouse.move(*point(page, 70, 3))
+    page.locator(".align figcaption", has_text="frame 70").wait_for()
     is_free.set()
     page.locator(".align .note", has_text="Mean confidence").wait_for()
 

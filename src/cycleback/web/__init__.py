@@ -8,6 +8,7 @@
     sound.py       sound in blocks, and its peaks
     embedded.py    the embeddings of a project on disk
     matches.py     alignments of the videos of a project
+    pins.py        frames that the user says belong together
     tiles.py       similarity of two videos as pictures
     labels.py      labels, their transfer to other videos, and the review queue
     explore.py     search, anomalies, map, progress, sound, phase strips

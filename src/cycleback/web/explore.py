@@ -220,7 +220,7 @@ class Explorer:
 
         def write(videos: EmbeddingSet) -> Path:
             path = project.state / SOUNDS_FOLDER / f"{heard.id}-{seen.id}{suffix}"
-            sound = transfer_sound(videos, heard.name, seen.name)
+            sound = transfer_sound(videos, heard.name, seen.name, pins=self._studio.matches.pins.read().pins)
             path.parent.mkdir(parents=True, exist_ok=True)
             return write_with_sound(path, seen.path, sound.audio, overwrite=True)
 

@@ -2,13 +2,14 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cycleback.annotations import Annotation
 from cycleback.applications.labels import transfer_labels
+from cycleback.data.pins import Pin
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import UserError
 from cycleback.web.label_actions import HandLabels, Kind, Span
@@ -28,18 +29,21 @@ class Suggestions:
         return _certainty(self.videos[name])
 
 
-def carry_over(embeddings: EmbeddingSet, voters: Mapping[str, HandLabels]) -> Suggestions:
+def carry_over(
+    embeddings: EmbeddingSet, voters: Mapping[str, HandLabels], pins: Sequence[Pin] = ()
+) -> Suggestions:
     """Find the labels of the `voters` in all other videos, and in the voters that lack some.
 
+    The `pins` between a voter and another video hold.
     A voter lacks a label that came up in another voter of its action after its own labels were accepted.
     """
     voters = {name: own for name, own in voters.items() if name in embeddings}
     found: dict[str, Annotation] = {}
     if len(voters) < len(embeddings):
-        found |= _transfer(embeddings, voters)
+        found |= _transfer(embeddings, voters, pins)
     for kinds, names in _find_late(embeddings, voters).items():
         knowing = {name: own.restrict(kinds) for name, own in voters.items() if own.kinds & kinds}
-        found |= _transfer(embeddings.subset([*knowing, *names]), knowing)
+        found |= _transfer(embeddings.subset([*knowing, *names]), knowing, pins)
     return Suggestions(dict(sorted(found.items(), key=lambda item: _certainty(item[1]))))
 
 
@@ -58,11 +62,13 @@ def _find_late(
     return late
 
 
-def _transfer(embeddings: EmbeddingSet, voters: Mapping[str, HandLabels]) -> dict[str, Annotation]:
+def _transfer(
+    embeddings: EmbeddingSet, voters: Mapping[str, HandLabels], pins: Sequence[Pin]
+) -> dict[str, Annotation]:
     """Return the labels that the library finds in the videos that do not vote."""
     events = {name: own.events for name, own in voters.items()}
     segments = {name: list_spans(own.segments.values()) for name, own in voters.items()}
-    result = transfer_labels(embeddings, events, segments=segments)
+    result = transfer_labels(embeddings, events, segments=segments, pins=pins)
     return {name: result.videos[name] for name in result.label_next}
 
 

@@ -265,9 +265,10 @@ class Labels:
         try:
             embeddings = self.matches.embeddings
             key = (voters, self.matches.revision, embeddings.names)
+            pins = self.matches.pins.read().pins
         except UserError as error:
             return Suggestions(problem=str(error)), True
-        request = partial(self._filler.request, key, partial(carry_over, embeddings, voters))
+        request = partial(self._filler.request, key, partial(carry_over, embeddings, voters, pins))
         found, is_current = request()
         if not is_current and wait_s and self._filler.wait(key, wait_s):
             found, is_current = request()

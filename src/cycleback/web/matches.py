@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import numpy as np
 from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from cycleback.alignment import Alignment, align
 from cycleback.alignment.align import AlignmentMethod
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from cycleback.web.app import Studio
 
 MAX_KEPT_FRAMES = 4_000_000  # of the alignments in memory, about 64 bytes each
+MAX_FRAME = 10_000_000  # four days at 30 fps
 DIGITS = 4  # of confidences and costs in JSON
 
+Frame = Annotated[int, Field(ge=0, le=MAX_FRAME)]
 Indices = NDArray[np.int64]
 Seconds = NDArray[np.float64]
 
@@ -166,14 +168,15 @@ class Matches:
         return self.store.open().videos[video.name]
 
     def count_frames(self, name: str) -> int | None:
-        """Return the number of frames of a video, or None if that is not known without reading it."""
+        """Return the number of frames of the video with a name; None if it is gone or cannot be read."""
         video = self.project.videos.get(video_id(name))
         if video is None:
             return None
         try:
             return len(self.embeddings_of(video.id))
         except EmbeddingError:
-            return video.info.num_frames if video.is_known else None
+            video.look()
+            return None if video.error else video.info.num_frames
 
     def _compare_frames(self, fingerprint: str, a: str, b: str) -> Similarity:
         return Similarity.measure(self.embeddings_of(a), self.embeddings_of(b))
@@ -250,7 +253,7 @@ class NewPins(BaseModel):
     """Pins to replace those of a revision."""
 
     revision: int
-    pins: list[tuple[str, int, str, int]]
+    pins: list[tuple[str, Frame, str, Frame]]
 
 
 class Undo(BaseModel):

@@ -4,7 +4,8 @@ The journal holds every list there ever was, so a change is on disk before it is
 After each change `pins.csv` in the folder of the videos is written, which all commands read. Two differences
 between them are settled when pins are read:
 
-- A crash after the entry and before the file: the file is as old as the list before. It is written again.
+- A crash after the entry and before the file: the file is still the one that the entry found. It is written
+  again, and so is a file that was removed.
 - An edit of the file by other means: its pins become the next entry of the journal.
 """
 
@@ -12,10 +13,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
-from datetime import datetime
 from pathlib import Path
 
-from cycleback.alignment.pins import check_pins
+import numpy as np
+
+from cycleback.alignment.pins import place_pins
 from cycleback.data.pins import PINS_FILE, Pin, read_pins, select_pairs, write_pins
 from cycleback.data.records import NameIndex
 from cycleback.errors import UserError
@@ -24,8 +26,6 @@ from cycleback.web.project import Project
 
 KIND = "pins"
 LOCK_FILE = "pins.lock"
-CLOCK_TOLERANCE_S = 0.01  # the journal tells times in milliseconds, the file system in finer steps
-UNKNOWN_LENGTH = 2**62  # of a video that is not embedded: any frame of it may be pinned
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ class ProjectPins:
         self.project, self.journal, self.count_frames = project, journal, count_frames
         self._lock = threading.RLock()
         self._settled: tuple[object, PinList] | None = None  # the state of the files that was looked at
+
+    @property
+    def _path(self) -> Path:
+        return self.project.folder / PINS_FILE
 
     def read(self) -> PinList:
         """Return the pins; an edit of pins.csv by other means is taken in."""
@@ -113,23 +117,19 @@ class ProjectPins:
 
     def _state(self) -> object:
         """Return what changes when the journal or pins.csv change."""
-        path = self.project.folder / PINS_FILE
-        about = path.stat() if path.is_file() else None
-        stamp = about and (about.st_mtime_ns, about.st_size, about.st_ino)
-        return self.journal.revision(KIND), stamp, len(self.project.videos)
+        return self.journal.revision(KIND), _read_stamp(self._path), len(self.project.videos)
 
     def _settle(self) -> PinList:
         """Make the last entry and pins.csv agree, and return the pins."""
         entries = self.journal.entries(KIND)
         last = entries[-1] if entries else None
         current = PinList(last.revision, _pins_of(last), last.value["before"]) if last else PinList()
-        path = self.project.folder / PINS_FILE
         try:
             written = self._spell(read_pins(self.project.folder))
             if set(written) == set(current.pins):
                 return current
-            older = _pins_of(entries[-2]) if len(entries) > 1 else ()
-            if last is not None and (not path.is_file() or _is_unfinished(written, older, last, path)):
+            stamp = _read_stamp(self._path)
+            if last is not None and (stamp is None or stamp == last.value["file"]):
                 write_pins(self.project.folder, current.pins)
                 return current
             self._check(written)
@@ -139,7 +139,8 @@ class ProjectPins:
         return PinList(current.revision + 1, written, current.revision)
 
     def _append(self, pins: Sequence[Pin], *, before: int | None, revision: int) -> None:
-        value = {"pins": [list(astuple(pin)) for pin in pins], "before": before}
+        rows = [list(astuple(pin)) for pin in pins]
+        value = {"pins": rows, "before": before, "file": _read_stamp(self._path)}
         self.journal.append(KIND, value, revision)
 
     def _spell(self, pins: Sequence[Pin]) -> tuple[Pin, ...]:
@@ -153,18 +154,27 @@ class ProjectPins:
         )
 
     def _check(self, pins: Sequence[Pin]) -> None:
-        """Refuse pins that cross, and frames that are not there, of every two videos."""
-        pairs = {tuple(sorted((pin.video_a, pin.video_b))) for pin in pins}
-        for a, b in sorted(pairs):
-            lengths = [self.count_frames(name) or UNKNOWN_LENGTH for name in (a, b)]
-            check_pins(select_pairs(pins, a, b), *lengths, names=(a, b))
+        """Refuse frames that are not there, and pins that contradict each other, alone or through others."""
+        frames: dict[str, int] = {}  # the last pinned frame of each video
+        for pin in pins:
+            for name, frame in ((pin.video_a, pin.frame_a), (pin.video_b, pin.frame_b)):
+                frames[name] = max(frame, frames.get(name, 0))
+        lengths = [self.count_frames(name) or last + 1 for name, last in frames.items()]
+        place = {name: number for number, name in enumerate(frames)}
+        place_pins(
+            [(place[pin.video_a], pin.frame_a, place[pin.video_b], pin.frame_b) for pin in pins],
+            [*lengths, sum(lengths)],  # with a reference on which all moments have room, wherever they lie
+            reference=len(place),
+            match=lambda video, own: (np.arange(lengths[video]), np.ones(lengths[video])),
+            names=[*place, "the reference"],
+        )
 
 
 def _pins_of(entry: Entry) -> tuple[Pin, ...]:
     return tuple(Pin(*fields) for fields in entry.value["pins"])
 
 
-def _is_unfinished(written: Sequence[Pin], older: Sequence[Pin], last: Entry, path: Path) -> bool:
-    """Whether pins.csv is as it was before the last entry, so that only its writing failed."""
-    told = datetime.fromisoformat(last.at).timestamp() + CLOCK_TOLERANCE_S
-    return set(written) == set(older) and path.stat().st_mtime <= told
+def _read_stamp(path: Path) -> list[int] | None:
+    """Return what changes with a file: its time of change and its size; None if it is not there."""
+    about = path.stat() if path.is_file() else None
+    return about and [about.st_mtime_ns, about.st_size]

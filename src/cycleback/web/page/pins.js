@@ -58,7 +58,10 @@ class Pins {
   }
 
   #change(edit) {
-    return this.#write(() => api.send("PUT", "pins", {revision: this.revision, pins: edit(this.list)}));
+    return this.#write(async () => {
+      if (this.revision === null) this.#adopt(await api.get("pins"));
+      return api.send("PUT", "pins", {revision: this.revision, pins: edit(this.list)});
+    });
   }
 
   #write(send) {

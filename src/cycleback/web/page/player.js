@@ -8,6 +8,7 @@ import * as api from "./api.js";
 import {Voice} from "./audio.js";
 import {make} from "./elements.js";
 import {icon, iconButton, relabel} from "./icons.js";
+import {pinsOf} from "./pins.js";
 import {Tile} from "./tile.js";
 import {Timeline} from "./timeline.js";
 
@@ -39,12 +40,14 @@ class Player {
     this.onion = {isOn: false, top: null, opacity: 0.5};
     this.voice = new Voice(studio);
     this.timeline = new Timeline(studio);
+    this.pins = pinsOf(studio);
     this.#build(element);
     this.#listen();
     this.#arrange();
     this.#update();
     this.#loadMarks();
-    this.#loadPins();
+    this.#showPins();
+    this.pins.load().catch((error) => studio.say(error.message));
   }
 
   #build(element) {
@@ -125,12 +128,12 @@ class Player {
       () => clock.watchers.delete(onState),
       studio.listen("project", () => this.#arrange()),
       studio.listen("shown", () => this.#arrange()),
-      studio.listen("reference", () => { this.#arrange(); this.#loadMarks(); this.#loadPins(); }),
+      studio.listen("reference", () => { this.#arrange(); this.#loadMarks(); this.#showPins(); }),
       studio.listen("alignment", () => this.#update()),
       studio.listen("offsets", () => this.#update()),
       studio.listen("jobs", () => this.#updateNotice()),
       studio.listen("labels", () => this.#loadMarks()),
-      studio.listen("pins", () => { this.#loadPins(); studio.realign(); }),
+      studio.listen("pins", () => this.#showPins()),
       studio.keys.addAll(this.#keys()));
   }
 
@@ -341,26 +344,12 @@ class Player {
   async #pin(id) {
     const {studio} = this;
     const {reference, clock: {frame}} = studio;
-    const pin = [reference, frame, id, studio.frameOf(id)];
-    try {
-      const {revision, pins} = await api.get("pins");
-      const others = pins.filter((other) => !isSamePlace(other, pin));
-      await api.send("PUT", "pins", {revision, pins: [...others, pin]});
-      studio.shift(id, 0);
-      studio.tell("pins");
-    } catch (error) {
-      studio.say(error.message);
-    }
+    if (await this.pins.add(reference, frame, id, studio.frameOf(id))) studio.shift(id, 0);
   }
 
-  async #loadPins() {
+  #showPins() {
     const {reference} = this.studio;
-    try {
-      const {pins} = await api.get("pins");
-      this.timeline.pins = pins.flatMap(([a, i, b, j]) => (a === reference ? [i] : b === reference ? [j] : []));
-    } catch {
-      this.timeline.pins = []; // none can be read: none are drawn
-    }
+    this.timeline.pins = this.pins.list.flatMap(([a, i, b, j]) => (a === reference ? [i] : b === reference ? [j] : []));
     this.timeline.draw();
   }
 
@@ -481,11 +470,6 @@ export function bestColumns(count, ratio, width, height) {
     if (size > best.size) best = {columns, size};
   }
   return best.columns;
-}
-
-/** Whether two pins fix the same frame of the same pair of videos. */
-function isSamePlace([a, i, b, j], [reference, frame, id]) {
-  return (a === reference && b === id && i === frame) || (b === reference && a === id && j === frame);
 }
 
 /** What can be looped in a video: its segments, and its phases from one event to the next. */
