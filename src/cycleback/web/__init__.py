@@ -10,7 +10,8 @@
     matches.py     alignments of the videos of a project
     pins.py        frames that the user says belong together
     tiles.py       similarity of two videos as pictures
-    labels.py      labels, their transfer to other videos, and the review queue
+    labels.py      labels and the review queue; label_actions.py: labels as a function of what the user did;
+                   label_filling.py: their transfer to other videos; label_files.py: label files
     explore.py     search, anomalies, map, progress, sound, phase strips
     jobs.py        embedding and training in processes of their own
     security.py    who may use the studio
