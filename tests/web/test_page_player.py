@@ -129,6 +129,27 @@ def test_a_browser_without_webcodecs_shows_the_right_frames(page: "Page", addres
         assert read_frames(page) == expected_frames(page, frame)
 
 
+def test_pictures_of_the_server_stand_in_for_a_decoder_that_fails(page: "Page", address: str) -> None:
+    page.add_init_script("VideoDecoder.prototype.decode = () => { throw new Error('broken') }")
+    open_player(page, address)
+    page.get_by_label("Frame of the reference").fill("41")
+    settle(page)
+    assert read_frames(page) == expected_frames(page, 41)
+
+
+def test_onion_skin_lays_the_matching_frame_over_the_reference(page: "Page", address: str) -> None:
+    open_player(page, address)
+    page.get_by_label("Frame of the reference").fill("52")
+    settle(page)
+    page.keyboard.press("o")
+    page.get_by_label("Video on top", exact=True).select_option(label="uneven")
+    assert page.locator(".tile:visible").count() == 1
+    overlaid = page.evaluate(f'() => ({READ_NUMBER_JS})(document.querySelector(".overlay"))')
+    assert overlaid == expected_frames(page, 52)["uneven"]
+    page.get_by_label("Opacity of the video on top").fill("0.25")
+    assert page.evaluate('getComputedStyle(document.querySelector(".overlay")).opacity') == "0.25"
+
+
 def test_keys_move_the_clock_and_leave_text_fields_alone(page: "Page", address: str) -> None:
     open_player(page, address)
     for key, is_playing, is_backward in (("l", True, False), ("k", False, False), ("j", True, True)):

@@ -383,7 +383,7 @@ class Player {
     } catch { /* a project without labels has no marks */ }
     if (reference !== this.studio.reference || this.#isClosed) return;
     this.timeline.marks = labels ? marksOf(labels, reference, this.studio.times.get(reference)?.length) : [];
-    this.loopChoice.replaceChildren(make("option", {value: ""}, "Loop a phase…"),
+    this.loopChoice.replaceChildren(make("option", {value: ""}, "Phase…"),
       ...this.timeline.marks.map(({name}, index) => make("option", {value: index}, name)));
     this.#updateControls();
   }
