@@ -274,7 +274,7 @@ class EmbeddingsItem(BaseModel):
 def routes(studio: "Studio") -> APIRouter:
     """Serve embeddings, alignments, similarity and pins."""
     router, matches = APIRouter(), studio.matches
-    pins = matches.pins
+    router.include_router(pin_routes(matches))
 
     @router.get("/embeddings")
     def show_embeddings() -> EmbeddingsItem:
@@ -316,6 +316,13 @@ def routes(studio: "Studio") -> APIRouter:
     def show_tile(a: str, b: str, level: int, x: int, y: int) -> Response:
         png = encode_png(matches.similarity(a, b).tile(level, x, y))
         return Response(png, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
+
+    return router
+
+
+def pin_routes(matches: Matches) -> APIRouter:
+    """Serve the pins."""
+    router, pins = APIRouter(), matches.pins
 
     @router.get("/pins")
     def show_pins() -> PinsItem:
