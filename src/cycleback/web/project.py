@@ -287,20 +287,20 @@ def routes(studio: "Studio") -> APIRouter:
             folder=str(project.folder),
             run=studio.run,
             problem=project.problem,
-            videos=[describe_video(video) for video in project.videos.values()],
+            videos=[describe_video(video, project.folder) for video in project.videos.values()],
         )
 
     return router
 
 
-def describe_video(video: ProjectVideo) -> VideoItem:
-    """Tell what is known of a video without reading it."""
+def describe_video(video: ProjectVideo, folder: Path) -> VideoItem:
+    """Tell what is known of a video of a folder without reading it; the page has no room for whole paths."""
     known = video.info if video.is_known else None
     return VideoItem(
         id=video.id,
         name=video.name,
         action=video.record.action,
-        error=video.error,
+        error=video.error.replace(f"{folder}/", ""),
         frames=None if known is None else known.num_frames,
         duration_s=None if known is None else known.duration_s,
     )

@@ -43,7 +43,7 @@ def routes(studio: "Studio") -> APIRouter:
         with open_draft(project, target.suffix) as draft:
             await receive(request, draft, name)
             video = await run_in_threadpool(place, project, draft, name)
-        return describe_video(video)
+        return describe_video(video, project.folder)
 
     return router
 
