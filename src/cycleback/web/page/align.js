@@ -45,6 +45,7 @@ class AlignView {
   close() {
     this.#removers.forEach((remove) => remove());
     this.#asking?.abort();
+    clearTimeout(this.resting);
     this.matrix.close();
     this.sides.forEach((side) => side.close());
     this.strips.forEach((strip) => strip.close());
