@@ -16,7 +16,7 @@ from cycleback.web.project import Project
 from cycleback.web.server import StudioServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 FRAMES = {"bframes": 75, "intra": 50, "sound": 66, "uneven": 60}
 PACE = {"bframes": 1.0, "intra": 1.6, "sound": 0.7, "uneven": 1.3}  # exponent of time: no two run alike
@@ -216,6 +216,24 @@ def test_a_loop_plays_only_its_frames(page: "Page", address: str) -> None:
         }"""
     )
     assert min(seen) == 20 and max(seen) == 30 and seen.count(20) >= 2
+    first, last = (expected_frames(page, frame)["intra"] for frame in (20, 30))
+    page.keyboard.press("2")  # the loop goes over to the pace of intra
+    page.wait_for_function("!studio.isSettling && studio.clock.last === 49")
+    assert page.evaluate("studio.clock.loop") == {"first": first, "last": last}
+
+
+def test_a_phase_between_two_labels_can_be_looped(page: "Page", project_folder: Path) -> None:
+    rows = ["video,event,frame", "bframes,lift,12", "bframes,throw,30", "bframes,land,60"]
+    (project_folder / "labels.csv").write_text("\n".join(rows))
+    server = serve(project_folder)
+    try:
+        open_player(page, server.address)
+        page.get_by_label("Loop a phase").select_option(label="lift → throw")
+        assert page.evaluate("[studio.clock.loop, studio.clock.frame]") == [{"first": 12, "last": 30}, 12]
+        page.get_by_role("button", name="Clear the loop").click()
+        assert page.evaluate("studio.clock.loop") is None
+    finally:
+        server.close()
 
 
 def test_sound_follows_the_warp(page: "Page", address: str) -> None:
@@ -264,21 +282,24 @@ def test_videos_without_embeddings_play_as_filmed_and_can_be_aligned(
     page: "Page", project_folder: Path
 ) -> None:
     server = serve(project_folder, is_embedded=False)
-    asked: list[str] = []
+    job = {"id": "1", "kind": "quick", "state": "running", "stage": "looking at the videos"}
+    job |= {"run": "pretrained", "done": 3, "total": 12, "message": ""}
+    asked: list[str | None] = []
+
+    def answer(route: "Route") -> None:
+        asked.append(route.request.post_data)
+        route.fulfill(json=job if route.request.method == "POST" else [job])
+
     try:
-        page.route(
-            "**/api/jobs", lambda route: (asked.append(route.request.post_data or ""), route.fallback())
-        )
         open_player(page, server.address)
         page.get_by_label("Frame of the reference").fill("30")
         settle(page)
         assert read_frames(page)["intra"] == 30
-        page.route(
-            "**/api/jobs", lambda route: (asked.append(route.request.post_data or ""), route.fulfill(json=[]))
-        )
+        page.route("**/api/jobs", answer)
         page.get_by_role("button", name="Align now").click()
-        page.wait_for_timeout(100)
-        assert '{"kind":"quick"}' in asked
+        page.get_by_text("looking at the videos 25 %").wait_for()  # in the header
+        assert asked[0] == '{"kind":"quick"}'
+        assert page.get_by_role("button", name="Aligning…").is_disabled()
     finally:
         server.close()
 

@@ -52,10 +52,10 @@ export class Clock {
     return this.times.length - 1;
   }
 
-  /** Take over the presentation times of another reference, at a frame of it. */
-  adopt(times, frame = this.frame) {
+  /** Take over the presentation times of another reference, at a frame of it, with a loop or none. */
+  adopt(times, frame = this.frame, loop = null) {
     this.times = times;
-    this.loop = null;
+    this.loop = loop;
     this.seek(frame);
     this.#tellWatchers();
   }

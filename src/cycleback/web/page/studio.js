@@ -94,17 +94,19 @@ export class Studio extends EventTarget {
     this.#settle(frame);
   }
 
-  /** Make a video the reference; by default the moment on the screen stays. */
+  /** Make a video the reference; by default the moment on the screen stays. A loop stays, too. */
   follow(id, frame = this.frameOf(id)) {
     if (id === this.reference && this.shown.includes(id)) {
       this.clock.seek(frame);
       return;
     }
+    const {loop} = this.clock;
+    const ownLoop = loop && {first: this.frameOf(id, loop.first), last: this.frameOf(id, loop.last)};
     if (!this.shown.includes(id)) this.shown = [id, ...this.shown].slice(0, MAX_SHOWN);
     this.reference = id;
     this.#remember();
     this.tell("reference");
-    this.#settle(frame);
+    this.#settle(frame, ownLoop);
   }
 
   /** Open a view by its name. */
@@ -157,7 +159,7 @@ export class Studio extends EventTarget {
   }
 
   /** Load what the shown videos need, then move clock and alignment to the reference together. */
-  async #settle(frame) {
+  async #settle(frame, loop = null) {
     this.#aligning?.abort();
     const request = this.#aligning = new AbortController();
     const {reference} = this;
@@ -171,7 +173,7 @@ export class Studio extends EventTarget {
     this.isSettling = false;
     Object.assign(this, found);
     if (detail.error) this.say(detail.error.message);
-    else if (detail.times !== this.clock.times) this.clock.adopt(detail.times, frame);
+    else if (detail.times !== this.clock.times) this.clock.adopt(detail.times, frame, loop);
     this.tell("alignment");
   }
 
