@@ -274,7 +274,8 @@ class Player {
   }
 
   #updateControls() {
-    const {clock, isAligned} = this.studio;
+    const {clock, problem} = this.studio;
+    const isAligned = this.studio.isAligned && !problem;
     if (clock.playing) relabel(this.playButton, "pause", "Pause (space)");
     else relabel(this.playButton, "play", "Play (space)");
     if (!SPEEDS.includes(clock.speed)) showOption(this.speed, clock.speed, `${clock.speed.toFixed(2)}×`);
@@ -282,6 +283,7 @@ class Player {
     this.repeat.setAttribute("aria-pressed", String(clock.isRepeating));
     this.aligned.setAttribute("aria-pressed", String(isAligned));
     this.asFilmed.setAttribute("aria-pressed", String(!isAligned));
+    this.aligned.disabled = Boolean(problem);
     this.loopOff.hidden = !clock.loop;
     this.loopChoice.hidden = !this.timeline.marks.length;
     if (!clock.loop) this.loopChoice.value = "";

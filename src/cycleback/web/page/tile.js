@@ -1,5 +1,6 @@
 // One video in the player: its picture, its place in the alignment, and its buttons.
 
+import * as api from "./api.js";
 import {make} from "./elements.js";
 import {FrameSource} from "./frames.js";
 import {iconButton, relabel} from "./icons.js";
@@ -50,6 +51,8 @@ export class Tile {
     this.canvas = make("canvas", {width: 160, height: 120, "aria-hidden": "true"});
     this.note = make("span", {class: "note"}, "Loading…");
     this.picture = make("button", {type: "button", class: "picture", onclick: () => actions.follow(id)}, this.canvas, this.note);
+    const still = api.address(`videos/${id}/frames/0.jpg?height=240`); // until the first picture is decoded
+    this.picture.style.backgroundImage = `url("${still}")`;
     this.badge = make("span", {class: "badge"}, "Reference");
     this.number = make("span", {class: "number"});
     this.rest = make("span", {class: "rest"});
@@ -102,6 +105,7 @@ export class Tile {
   paint(frame) {
     const ready = this.source.has(frame) ? frame : this.#target;
     if (ready === this.shown || !this.source.paint(this.canvas, ready)) return;
+    if (this.shown < 0) this.picture.style.backgroundImage = "none";
     this.shown = ready;
     this.canvas.dataset.frame = ready;
     this.number.textContent = ready;
