@@ -4,6 +4,7 @@ import ast
 import importlib
 import importlib.util
 import itertools
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -18,6 +19,7 @@ from cycleback.recipe.sections import default_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+STUDIO_KINDS = ("b_frames", "variable_rate", "all_intra", "proxy_of_mpeg4")
 
 
 def script(name: str, folder: str = "scripts") -> ModuleType:
@@ -190,3 +192,26 @@ def test_the_python_page_lists_the_public_names() -> None:
 
     rows = re.findall(r"(?m)^\| `(\w+)[(`]", (DOCS / "reference" / "python.md").read_text("utf-8"))
     assert {*rows, "__version__"} == set(cycleback.__all__)
+
+
+def test_the_figures_of_the_studio_are_those_of_the_results() -> None:
+    page, server, matrix = (
+        json.loads((ROOT / "results" / f"studio_{name}.json").read_text())
+        for name in ("page", "server", "matrix")
+    )
+    exact, drift, paint = page["exact"], page["drift"], page["paint"]
+    seeks = [
+        ", ".join(str(exact[way][kind]) for kind in STUDIO_KINDS) for way in ("webcodecs", "video_element")
+    ]
+    figures = [
+        *seeks,
+        f"{drift['share_on_time']:.1%}".replace("%", " %"),
+        f"{drift['pictures_wrong']} of {drift['pictures_read']}",
+        f"{paint['first_paint_s']:.2f} s; {paint['list_s']:.2f} s",
+        f"{page['memory']['end_over_start']:.2f} times",
+        f"{matrix['hour_tile_ms']['median']:.1f} ms",
+        f"{server['frame']['times longer']['PyAV from the start']:.0f} times as fast",
+    ]
+    text = (DOCS / "studio.md").read_text("utf-8")
+    table = [line.split("|")[2].strip() for line in text.splitlines() if line.startswith("| ")][-8:]
+    assert table == figures

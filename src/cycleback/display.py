@@ -35,7 +35,8 @@ def draw_line(xs: Sequence[float], ys: Sequence[float], *, width: float, height:
     path = " ".join(f"{x * scale_x:.1f},{y * scale_y:.1f}" for x, y in points)
     return (
         f"<figure style='margin:0'><svg width='{SIDE}' height='{SIDE}' viewBox='0 0 {SIDE} {SIDE}' "
-        f"role='img' aria-label='{escape(caption)}'><rect width='100%' height='100%' fill='none' stroke='gray'/>"
+        f"role='img' aria-label='{escape(caption)}'>"
+        "<rect width='100%' height='100%' fill='none' stroke='gray'/>"
         f"<polyline points='{path}' fill='none' stroke='#15803d' stroke-width='2'/></svg>"
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )

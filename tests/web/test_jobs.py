@@ -14,23 +14,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from cycleback.errors import UserError
-from cycleback.video import write_video
 from cycleback.web.app import Studio, build_app
 from cycleback.web.jobs import MAX_POINTS, Job, Jobs, draw_similarity, thin_curve
 from cycleback.web.project import Project
-
-
-def make_clips(folder: Path, count: int = 3) -> Path:
-    """Write clips in which a white square crosses a grey field, each at its own pace."""
-    for n in range(count):
-        images = []
-        for share in np.linspace(0, 1, 24) ** (1 + 0.2 * n):
-            image = np.full((64, 64, 3), 60, dtype=np.uint8)
-            left = int(share * 48)
-            image[24:40, left : left + 16] = 230
-            images.append(image)
-        write_video(folder / f"clip-{n}.mp4", images, fps=24)
-    return folder
+from moving_clips import make_clips
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
@@ -57,6 +44,9 @@ def test_quick_embeds_the_videos_and_fit_learns_from_them(tmp_path: Path) -> Non
     assert job["state"] == "done" and job["curve"][-1][0] == 12, job
     assert np.shape(job["similarity"])[0] <= 32 and max(map(max, job["similarity"])) == 255
     assert (tmp_path / ".cycleback/runs/mine/recipe.toml").is_file()
+    for each, run in ((quick, "pretrained"), (fit, str(tmp_path / ".cycleback/runs/mine"))):
+        assert client.post(f"/api/jobs/{each['id']}/open", json={}).status_code == 200
+        assert client.get("/api/embeddings").json()["run"] == run
     again = client.post("/api/jobs", json={"kind": "fit", "name": "mine"})
     assert again.status_code == 422 and "exists" in again.json()["error"]
     assert [each["id"] for each in client.get("/api/jobs").json()] == [fit["id"], quick["id"]]

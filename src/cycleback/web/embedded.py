@@ -117,6 +117,12 @@ class ProjectEmbeddings:
             return self.store(compute(videos), run=run, stamps=stamps)
         return self.store(_join(videos, known, added), run=run, stamps=stamps)
 
+    def use(self, run: str) -> None:
+        """Use the set of a run from now on; it must have been embedded before."""
+        if self._saved(run) is None:
+            raise EmbeddingError(f"the videos are not embedded by {Path(run).name}: start it again")
+        self._use(run)
+
     def store(
         self, embeddings: EmbeddingSet, *, run: str = PRETRAINED, stamps: dict[str, Stamp] | None = None
     ) -> EmbeddingSet:

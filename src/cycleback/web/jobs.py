@@ -110,6 +110,10 @@ class Jobs:
                 raise UserError(f"no job {id!r}; reload the page")
             return self._jobs[id]
 
+    def encoder_of(self, job: Job) -> str:
+        """Return the encoder that a job embeds with: a run folder, a name, or "pretrained"."""
+        return str(self._project.state / RUNS_FOLDER / job.run) if job.kind == "fit" else job.run
+
     def start(self, kind: Kind, name: str = "", settings: Sequence[str] = ()) -> Job:
         """Start a job.
 
@@ -277,6 +281,13 @@ def routes(studio: "Studio") -> APIRouter:
     def cancel_job(id: str) -> JobItem:
         return JobItem(**_describe(jobs.cancel(id)))
 
+    @router.post("/jobs/{id}/open")
+    def open_job(id: str) -> JobItem:
+        """Show the videos as this job embedded them."""
+        job = jobs.find(id)
+        studio.matches.store.use(jobs.encoder_of(job))
+        return JobItem(**_describe(job))
+
     @router.post("/jobs/{id}/resume")
     def resume_job(id: str) -> JobItem:
         return JobItem(**_describe(jobs.resume(id)))
@@ -339,9 +350,9 @@ def draw_similarity(a: "NDArray[np.float32]", b: "NDArray[np.float32]") -> list[
     """Return how alike the frames of two clips (T, D) are: at most 32 rows of grey, 255 for the nearest."""
     import numpy as np
 
-    from cycleback.alignment.distances import pairwise_squared
+    from cycleback.alignment.distances import pairwise_squared, thin
 
-    rows, columns = (each[:: max(1, len(each) // SIMILARITY_FRAMES)][:SIMILARITY_FRAMES] for each in (a, b))
+    rows, columns = (thin(each.astype(np.float64), SIMILARITY_FRAMES) for each in (a, b))
     distances = np.sqrt(pairwise_squared(rows, columns))
     least, most = distances.min(), distances.max()
     shade = (most - distances) / max(most - least, 1e-12) * 255

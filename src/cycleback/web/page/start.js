@@ -163,7 +163,7 @@ function fillCard(studio, card, job, refresh) {
 
 async function openRun(studio, job) {
   try {
-    await api.send("PUT", "run", {run: job.run});
+    await api.send("POST", `jobs/${job.id}/open`);
     studio.tell("embeddings");
     studio.open("play");
   } catch (error) {
