@@ -211,7 +211,7 @@ def write_with_sound(output: Path | str, video: Path | str, audio: Audio, *, ove
     sound is cut, or padded with silence, to the length of the video.
     """
     output, video = Path(output), Path(video)
-    check_output(output, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
+    check_output(output, overwrite=overwrite, suffixes=SOUND_SUFFIXES, inputs=[video])
     info = probe(video)
     with atomic_file(output, overwrite=overwrite) as draft:
         if output.suffix.lower() == ".wav":

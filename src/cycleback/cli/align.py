@@ -9,8 +9,10 @@ import typer
 from cycleback.cli.inputs import (
     PRETRAINED,
     check_choice,
+    check_file,
     check_table_and_picture,
     embed_inputs,
+    list_inputs,
     one_line_errors,
 )
 from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Run
@@ -69,18 +71,18 @@ def align(
     Example: cycleback align a.mp4 b.mp4 --pin 12:30 --pin 1.5s:2.4s --save-pins
     """
     from cycleback.applications.plots import FORMATS
-    from cycleback.files import check_output
     from cycleback.tables import write_table
 
     check_choice("alignment method", method, METHODS)
-    check_table_and_picture(output, picture, overwrite=overwrite, formats=FORMATS)
+    inputs = list_inputs(videos, run, embeddings=embeddings)
+    check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs, formats=FORMATS)
     if keep_pins and not pin:
         raise UserError("no pins to save: add them with --pin, such as --pin 12:30")
     embedding_set, names = _embed(videos, run=run, embeddings=embeddings)
     if output is None and not as_json:
         stems = [Path(name).stem for name in names]
         default = f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv"
-        output = check_output(default, overwrite=overwrite)
+        output = check_file(Path(default), overwrite=overwrite, inputs=inputs)
     pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
     with one_line_errors():
         if len(names) == 2:

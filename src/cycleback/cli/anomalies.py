@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, check_table_and_picture, embed_alike
+from cycleback.cli.inputs import PRETRAINED, check_table_and_picture, embed_alike, list_inputs
 from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
@@ -48,7 +48,8 @@ def anomalies(
     from cycleback.files import write_bytes
     from cycleback.tables import write_table
 
-    check_table_and_picture(output, picture, overwrite=overwrite)
+    inputs = list_inputs(videos, good, run, embeddings=embeddings)
+    check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs)
     if appearance and (embeddings is not None or (good / "index.json").is_file()):
         raise UserError("--appearance needs the videos: give folders of videos instead of embedding sets")
     pairs = [embed_alike(videos, good, run=run, embeddings=embeddings)]

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import check_choice
+from cycleback.cli.inputs import check_choice, check_file, list_inputs
 from cycleback.cli.options import Json, Overlap, Overwrite, Protocol, Seed
 from cycleback.cli.output import print_reports, print_result
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
+
+MARKDOWN_SUFFIXES = (".md", ".markdown", ".txt")
 
 
 def evaluate(
@@ -51,12 +53,13 @@ def evaluate(
     from cycleback.data import read_dataset
     from cycleback.evaluation import PROTOCOLS, TIME_ONLY, time_only_embeddings, to_markdown
     from cycleback.evaluation import evaluate as evaluate_set
-    from cycleback.files import check_output, write_text
+    from cycleback.files import write_text
 
     check_choice("protocol", protocol, list(PROTOCOLS))
     ends = None if span is None else _parse_span(span)
     if markdown is not None:
-        check_output(markdown, overwrite=overwrite)
+        inputs = list_inputs(None, source, data, train)
+        check_file(markdown, overwrite=overwrite, suffixes=MARKDOWN_SUFFIXES, inputs=inputs)
     seen, held_out = _embed(source, data=data, train=train)
     persons = None if data is None else read_dataset(data).persons
     blind = (time_only_embeddings(seen) if seen else None, time_only_embeddings(held_out))

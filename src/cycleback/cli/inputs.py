@@ -113,17 +113,54 @@ def check_choice(what: str, value: str, choices: Sequence[str]) -> None:
         raise UserError(f"unknown {what} {value!r}; expected {one_of(choices)}")
 
 
+def list_inputs(
+    videos: Sequence[str] | None, *others: Path | str | None, embeddings: Path | None = None
+) -> list[Path]:
+    """List what a command reads, which its output must not replace: files, folders, and the videos of sets.
+
+    Args:
+        videos: as in `embed_inputs`.
+        others: further files, folders and names that may be paths.
+    """
+    from cycleback.embeddings import EmbeddingSet
+
+    named = [embeddings, *others] if embeddings is not None else [*(videos or ()), *others]
+    paths = [Path(name) for name in named if name is not None]
+    sets = [EmbeddingSet.load(path) for path in paths if (path / "index.json").is_file()]
+    known = [saved.path(name) for saved in sets for name in saved]
+    return paths + [path for path in known if path is not None]
+
+
+def check_file(
+    path: Path, *, overwrite: bool, suffixes: Sequence[str] = (), inputs: Sequence[Path] = ()
+) -> Path:
+    """Refuse an output file that cannot be written, before any work is done; its folder must exist."""
+    from cycleback.files import check_output
+
+    check_output(path, overwrite=overwrite, suffixes=suffixes, inputs=inputs)
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder, expected the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"cannot write {path}: the folder {path.parent} does not exist. Make it first.")
+    return path
+
+
 def check_table_and_picture(
-    table: Path | None, picture: Path | None, *, overwrite: bool, formats: Sequence[str] = ("png",)
+    table: Path | None,
+    picture: Path | None,
+    *,
+    overwrite: bool,
+    inputs: Sequence[Path],
+    formats: Sequence[str] = ("png",),
 ) -> None:
     """Refuse output files that cannot be written, before any work is done."""
-    from cycleback.files import check_output
     from cycleback.tables import TABLE_SUFFIXES
 
     if table is not None:
-        check_output(table, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+        check_file(table, overwrite=overwrite, suffixes=TABLE_SUFFIXES, inputs=inputs)
     if picture is not None:
-        check_output(picture, overwrite=overwrite, suffixes=[f".{format}" for format in formats])
+        endings = [f".{format}" for format in formats]
+        check_file(picture, overwrite=overwrite, suffixes=endings, inputs=inputs)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from cycleback.cli.inputs import (
     check_table_and_picture,
     embed_alike,
     embed_inputs,
+    list_inputs,
 )
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_result
@@ -47,7 +48,8 @@ def progress(
     from cycleback.tables import write_table
 
     check_choice("alignment method", method, METHODS)
-    check_table_and_picture(output, picture, overwrite=overwrite)
+    inputs = list_inputs(videos, reference, goal, run, embeddings=embeddings)
+    check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs)
     if goal is None:
         embedding_set, reached = embed_inputs(videos, run=run, embeddings=embeddings), None
     else:

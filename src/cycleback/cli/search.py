@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import embed_inputs, one_line_errors, parse_videos
+from cycleback.cli.inputs import check_file, embed_inputs, list_inputs, one_line_errors, parse_videos
 from cycleback.cli.options import Embeddings, Json, Overwrite, Videos
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
@@ -40,8 +40,10 @@ def add(
     """
     from cycleback.files import check_output
     from cycleback.search import SearchIndex, add_videos, index_videos
+    from cycleback.search.index import check_index_folder
 
-    check_output(index, overwrite=True)
+    check_output(index, overwrite=True, inputs=list_inputs(videos, embeddings=embeddings))
+    check_index_folder(index)
     if embeddings is not None:
         saved = embed_inputs(videos, embeddings=embeddings)
         changes = add_videos(index, saved, run=run, replace_others=replace)
@@ -109,7 +111,8 @@ def query(
 
     check_backend(backend)
     if sheet is not None:
-        check_output(sheet, overwrite=overwrite, suffixes=SHEET_SUFFIXES)
+        inputs = list_inputs([moment, moment.rpartition("@")[0]], where, run)
+        check_file(sheet, overwrite=overwrite, suffixes=SHEET_SUFFIXES, inputs=inputs)
     if clips is not None:
         check_output(clips, overwrite=True)
     if backend != "exact" and not is_index(where):

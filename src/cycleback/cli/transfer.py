@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs
+from cycleback.cli.inputs import PRETRAINED, check_choice, check_file, embed_inputs, list_inputs
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
 from cycleback.cli.output import print_result
 from cycleback.cli.pins import collect_pins
@@ -61,7 +61,11 @@ def labels(
     chosen = find_format(to_format)
     ending = "" if chosen.one_video else chosen.suffixes[0]
     output = output or Path(f"{label_file.stem}-all{ending}")
-    check_output(output, overwrite=overwrite)
+    inputs = list_inputs(videos, label_file, run, embeddings=embeddings)
+    if chosen.one_video and output.suffix not in chosen.suffixes:
+        check_output(output, overwrite=True, inputs=[label_file])  # a folder: its files are checked later
+    else:
+        check_file(output, overwrite=overwrite, inputs=inputs)
     known = read_annotations(label_file, format=from_format)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
     events, segments = match_labels(known, embedding_set)
@@ -75,7 +79,9 @@ def labels(
         method=method,  # type: ignore[arg-type]
         pins=pins,
     )
-    path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
+    path = write_annotations(
+        output, list(result.videos.values()), format=to_format, overwrite=overwrite, inputs=inputs
+    )
     if not as_json:
         _print_labels(result)
     facts = result.to_json() | {"label_next": list(result.label_next[:MAX_NEXT])}
@@ -143,11 +149,11 @@ def sound(
     from cycleback.applications.sound import SOUND_METHODS, SOUND_SUFFIXES, check_sound_pair
     from cycleback.data.folder import name_files
     from cycleback.embeddings import check_one_action
-    from cycleback.files import check_output
 
     check_choice("method of sound transfer", method, SOUND_METHODS)
     path = output or Path(f"{Path(target).stem}-with-sound.mp4")
-    check_output(path, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
+    inputs = list_inputs([source, target], run, embeddings=embeddings)
+    check_file(path, overwrite=overwrite, suffixes=SOUND_SUFFIXES, inputs=inputs)
     names = [source, target]
     if embeddings is None:
         check_sound_pair(Path(source), Path(target))

@@ -220,6 +220,8 @@ def records_of_action(dataset: Dataset, action: str) -> tuple[VideoRecord, ...]:
 
 def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
     """Make a run folder with its recipe and split; return the recipe completed from the data."""
+    if output.is_file():
+        raise OutputExistsError(f"{output} is a file, not a run folder. Choose another name with -o.")
     if output.exists() and any(output.iterdir()):
         raise OutputExistsError(
             f"{output} exists. Resume it with --resume, or choose another folder with -o."
