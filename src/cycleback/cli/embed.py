@@ -45,12 +45,13 @@ def embed(
     from cycleback.embeddings.poses import write_poses
     from cycleback.errors import ConfigError
     from cycleback.models import Precision
-    from cycleback.runs import embed_videos, load_encoder, select_part
+    from cycleback.runs import choose_device, embed_videos, load_encoder, select_part
 
     inputs = list_inputs([str(directory)], run)
     check_set_folder(output, overwrite=overwrite, inputs=inputs)
     if precision not in (None, *get_args(Precision)):
         raise ConfigError(f"--precision must be {' or '.join(get_args(Precision))}, got {precision!r}")
+    choose_device(device)  # raises, if there is none of that name
     videos, encoder = select_part(directory, run, part), load_encoder(run)
     with progress_bars() as bars:
         if poses is not None:

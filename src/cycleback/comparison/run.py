@@ -78,6 +78,7 @@ def compare(
     require("matplotlib", extra="plot", purpose="the comparison's page")
     started, progress = time.monotonic(), progress or Progress()
     check_comparison_folder(Path(output))
+    choose_device(device)  # raises, if there is none of that name
     plan = make_plan(
         directory,
         methods=methods,
