@@ -50,6 +50,14 @@ def check_output(
     return path
 
 
+def join_inside(folder: Path, name: str) -> Path:
+    """Return the path of the file `name` below `folder`; refuse a name that leads out of it."""
+    path = Path(os.path.normpath(folder / name))
+    if Path(name).is_absolute() or not path.is_relative_to(os.path.normpath(folder)):
+        raise UserError(f"cannot write {name!r} into {folder}: the name leads out of that folder. Rename it.")
+    return folder / name
+
+
 def check_folder(
     path: Path | str,
     *,

@@ -7,7 +7,7 @@ from pathlib import Path
 from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
 from cycleback.annotations.annotation import Annotation
 from cycleback.errors import DataError, OutputExistsError, did_you_mean, one_of
-from cycleback.files import check_output, write_text
+from cycleback.files import check_output, join_inside, write_text
 from cycleback.tables import read_text
 
 
@@ -119,7 +119,9 @@ def write_annotations(
         return write_text(path, chosen.write(annotations), overwrite=overwrite)
     if path.is_file():
         raise OutputExistsError(f"{path} is a file, but {format} needs a folder: it has one file per video")
-    texts = {path / f"{each.video}{chosen.suffixes[0]}": chosen.write([each]) for each in annotations}
+    texts = {
+        join_inside(path, f"{each.video}{chosen.suffixes[0]}"): chosen.write([each]) for each in annotations
+    }
     for file in texts:
         check_output(file, overwrite=overwrite, inputs=inputs)
     for file, text in texts.items():

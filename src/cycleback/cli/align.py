@@ -105,9 +105,9 @@ def align(
         summary += f", pins in {save_pins(embedding_set, pins, videos=videos)}"
     if output is not None:
         write_table(output, result["frames"], overwrite=overwrite)
-    extra = "" if run == PRETRAINED else f" --run {run}"
-    extra += "" if keep_pins else "".join(f" --pin {text}" for text in pin or ())
-    next_command = f"cycleback sync {' '.join(videos)}{extra}" if embeddings is None else None
+    extra = [] if run == PRETRAINED else ["--run", run]
+    extra += [] if keep_pins else [word for text in pin or () for word in ("--pin", text)]
+    next_command = ["sync", *videos, *extra] if embeddings is None else None
     files = f"{output}" if picture is None else f"{output}, {picture}"
     print_result(result, f"{summary}: {files}", next_command, as_json=as_json)
 

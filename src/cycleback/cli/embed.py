@@ -72,7 +72,7 @@ def embed(
     print_result(
         {"embeddings": str(output), "videos": len(embeddings), "frames": frames},
         f"{len(embeddings)} videos, {frames} frames: {output}",
-        f"cycleback evaluate {output}",
+        ["evaluate", output],
         as_json=as_json,
     )
 

@@ -80,15 +80,15 @@ def evaluate(
         write_text(markdown, to_markdown(rows, intervals=not no_intervals), overwrite=overwrite)
     if not as_json:
         print_reports(rows)
-    names, next_command = held_out.names, None
+    names, next_command = held_out.names, list[object]()
     if data is not None:
-        next_command = f"cycleback sync {data} --run {source}"
+        next_command = ["sync", data, "--run", source]
     elif len(names) > 1:
-        next_command = f"cycleback align {names[0]} {names[-1]} --embeddings {source}"
+        next_command = ["align", names[0], names[-1], "--embeddings", source]
     print_result(
         {name: report.to_json() for name, report in rows.items()},
         f"{len(names)} videos of {source}" + (f": {markdown}" if markdown is not None else ""),
-        next_command,
+        next_command or None,
         as_json=as_json,
     )
 

@@ -103,6 +103,7 @@ def _guess_format(output: Path | None) -> str:
 def _print_labels(result: "TransferredLabels") -> None:
     """Print the least certain labels, and the videos to label next."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from cycleback.annotations import Event
@@ -112,7 +113,7 @@ def _print_labels(result: "TransferredLabels") -> None:
     for name, label in rows[:MAX_ROWS]:
         ends = (label.at,) if isinstance(label, Event) else (label.start, label.end)
         when = "-".join(f"{result.videos[name].seconds(at):.2f}" for at in ends)
-        table.add_row(name, label.name, f"{when} s", f"{label.confidence:.2f}")
+        table.add_row(escape(name), escape(label.name), f"{when} s", f"{label.confidence:.2f}")
     Console().print(table)
     if len(rows) > MAX_ROWS:
         print(f"... and {len(rows) - MAX_ROWS} more")

@@ -16,7 +16,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cycleback.errors import EmbeddingError, did_you_mean
+from cycleback.data.records import check_name
+from cycleback.errors import DataError, EmbeddingError, did_you_mean
 from cycleback.files import atomic_folder, check_folder
 
 INDEX = "index.json"
@@ -130,8 +131,10 @@ class SetIndex:
                 dict(content.get("streams", {})),
                 tuple(content.get("mirrored", ())),
             )
+            for entry in entries:
+                check_name(entry.name)
             is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, DataError) as error:
             raise ValueError(f"it is damaged ({error!r})") from error
         if not is_whole or not entries:
             raise ValueError("it is damaged (its videos are missing, doubled or overlap)")

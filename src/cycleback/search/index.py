@@ -92,6 +92,9 @@ class Manifest:
         if version != VERSION:
             raise ValueError(f"it has format version {version!r}, this program reads {VERSION}")
         videos = [IndexedVideo(**video) for video in content.pop("videos")]
+        for video in videos:
+            if not re.fullmatch(r"shard-\d+", video.shard):
+                raise ValueError(f"{video.name!r} is in {video.shard!r}, which is no part of the index")
         return cls(videos={video.name: video for video in videos}, **content)
 
 
