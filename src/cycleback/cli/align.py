@@ -13,6 +13,7 @@ from cycleback.cli.inputs import (
     check_table_and_picture,
     embed_inputs,
     list_inputs,
+    note_repetitions,
     one_line_errors,
 )
 from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Run
@@ -129,6 +130,7 @@ def _embed(
         names = videos if embeddings is not None else name_files([Path(video) for video in videos])
     check_pair("align", len(names))
     check_one_action(embedding_set)
+    note_repetitions(embedding_set)
     return embedding_set, names
 
 

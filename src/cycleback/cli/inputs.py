@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PRETRAINED = "pretrained"
 MAX_NAMED = 10  # mirrored videos
+MAX_CHECKED = 6  # videos that are searched for repetitions
+MIN_NOTED = (3, 0.57)  # repetitions, and their confidence, that are worth a note
 
 
 def embed_inputs(
@@ -64,6 +66,23 @@ def print_streams(embeddings: "EmbeddingSet") -> None:
             f"mirrored videos, turned round: {named}" + (f" and {others} more" if others > 0 else ""),
             file=sys.stderr,
         )
+
+
+def note_repetitions(embeddings: "EmbeddingSet") -> None:
+    """Say on stderr if a video shows an action several times, which no alignment of whole videos expects.
+
+    Only a few videos are looked at, which takes less than a second.
+    """
+    from cycleback.alignment.distances import spread_items
+    from cycleback.applications import find_repetitions
+
+    for name in spread_items(embeddings.names, MAX_CHECKED):
+        found = find_repetitions(embeddings[name], embeddings.times(name))
+        if found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]:
+            path = embeddings.path(name) or Path(name)
+            cut = f"cut them first with cycleback repetitions {path} --clips takes"
+            print(f"note: {path.name} holds about {found.count} repetitions: {cut}", file=sys.stderr)
+            return
 
 
 def load_or_embed(

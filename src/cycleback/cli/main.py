@@ -25,6 +25,7 @@ from cycleback.cli.follow import follow
 from cycleback.cli.info import info
 from cycleback.cli.plot import plot
 from cycleback.cli.progress import progress
+from cycleback.cli.repetitions import repetitions
 from cycleback.cli.search import search
 from cycleback.cli.sync import sync
 from cycleback.cli.synth import synth
@@ -34,7 +35,7 @@ from cycleback.errors import UserError
 
 PANELS = {
     "Learn": (demo, train, embed),
-    "Use": (align, sync, transfer, search, anomalies, progress, follow),
+    "Use": (align, sync, transfer, search, repetitions, anomalies, progress, follow),
     "Measure": (evaluate, compare, plot),
     "Data": (data, synth, info),
 }

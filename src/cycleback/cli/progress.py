@@ -12,6 +12,7 @@ from cycleback.cli.inputs import (
     embed_alike,
     embed_inputs,
     list_inputs,
+    note_repetitions,
 )
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_result
@@ -54,6 +55,7 @@ def progress(
         embedding_set, reached = embed_inputs(videos, run=run, embeddings=embeddings), None
     else:
         embedding_set, reached = embed_alike(videos, goal, run=run, embeddings=embeddings)
+    note_repetitions(embedding_set)
     source, name = _find_reference(reference, embedding_set, run=run, embeddings=embeddings)
     report = measure_progress(embedding_set, name, source=source, goal=reached, method=method)  # type: ignore[arg-type]
     if picture is not None:

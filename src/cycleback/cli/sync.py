@@ -14,6 +14,7 @@ from cycleback.cli.inputs import (
     check_file,
     embed_inputs,
     list_inputs,
+    note_repetitions,
     one_line_errors,
     parse_videos,
 )
@@ -97,6 +98,7 @@ def sync(
     check_file(edits or output, overwrite=overwrite, suffixes=suffixes, inputs=inputs)
     track = _read_sound(sound)
     embedding_set = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
+    note_repetitions(embedding_set)
     names, files = list(embedding_set.names), locate_videos(embedding_set, embedding_set.names)
     pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
     if transfer_sound is not None:

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, check_choice, check_file, embed_inputs, list_inputs
+from cycleback.cli.inputs import (
+    PRETRAINED,
+    check_choice,
+    check_file,
+    embed_inputs,
+    list_inputs,
+    note_repetitions,
+)
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
 from cycleback.cli.output import print_result
 from cycleback.cli.pins import collect_pins
@@ -68,6 +75,7 @@ def labels(
         check_file(output, overwrite=overwrite, inputs=inputs)
     known = read_annotations(label_file, format=from_format)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    note_repetitions(embedding_set)
     events, segments = match_labels(known, embedding_set)
     pins = collect_pins(
         embedding_set, pin, videos=videos, is_file_used=not no_pins, labelled={*events, *segments}
@@ -161,6 +169,7 @@ def sound(
         names = name_files([Path(source), Path(target)])
     embedding_set = embed_inputs([source, target], run=run, embeddings=embeddings)
     check_one_action(embedding_set)
+    note_repetitions(embedding_set)
     pins = collect_pins(embedding_set, pin, videos=[source, target], is_file_used=not no_pins)
     heard = transfer_sound(embedding_set, *names, method=method, pins=pins)  # type: ignore[arg-type]
     write_with_sound(path, locate_videos(embedding_set, names)[1], heard.audio, overwrite=overwrite)
