@@ -12,7 +12,17 @@ PAGE = (ROOT / "docs" / "reference" / "architecture.md").read_text("utf-8")
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 # module or package -> what it may import from cycleback, besides BOTTOM
-BOTTOM = {"compilation", "display", "errors", "files", "prefetch", "progress", "provenance", "tables"}
+BOTTOM = {
+    "compilation",
+    "display",
+    "errors",
+    "files",
+    "prefetch",
+    "progress",
+    "provenance",
+    "ranges",
+    "tables",
+}
 ALLOWED: dict[str, set[str]] = {
     "compilation": set(),
     "display": set(),
@@ -21,6 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "prefetch": set(),
     "progress": {"training"},  # for type checkers only
     "provenance": set(),
+    "ranges": set(),
     "tables": set(),
     "config": set(),
     "losses": set(),

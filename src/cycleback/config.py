@@ -1,18 +1,21 @@
 """Build dataclasses from TOML files and `section.key=value` overrides.
 
-Unknown keys and wrong types are refused. This module knows no field of any recipe.
+Unknown keys, wrong types and values out of range are refused. This module knows no field of any recipe.
 """
 
 import dataclasses
 import tomllib
 import types
+import unicodedata
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from cycleback.errors import ConfigError, did_you_mean
 
 T = TypeVar("T")
+MAX_ITEMS = 64  # of a list
+MAX_SHOWN = 60  # letters of a wrong value
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -21,7 +24,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"no recipe file at {path}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, or too large a number
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
 
 
@@ -32,7 +35,7 @@ def parse_override(text: str) -> tuple[list[str], Any]:
         raise ConfigError(f"override {text!r} is not of the form section.key=value")
     try:
         value = tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML, or too large a number
         value = raw.strip()
     return key.strip().split("."), value
 
@@ -67,8 +70,8 @@ def flatten(values: Mapping[str, Any], section: str = "") -> Iterator[tuple[str,
 
 
 def build(cls: type[T], values: Mapping[str, Any], *, source: str, section: str = "") -> T:
-    """Build the dataclass `cls`; every value is checked against the type of its field."""
-    hints = get_type_hints(cls)
+    """Build the dataclass `cls`; every value is checked against the type and the range of its field."""
+    hints = get_type_hints(cls, include_extras=True)
     for key in values:
         if key not in hints:
             guess = did_you_mean(key, hints, prefix=section)
@@ -120,8 +123,15 @@ def _check(hint: Any, value: Any, source: str, key: str) -> Any:
         return build(hint, value, source=source, section=key + ".")
     converted = _convert(hint, value)
     if converted is _REFUSED:
-        raise ConfigError(f"{source}: {key} must be {_describe(hint)}, got {value!r}")
+        raise ConfigError(f"{source}: {key} must be {_describe(hint)}, got {_shorten(value)}")
     return converted
+
+
+def _shorten(value: Any) -> str:
+    """Show a value of any size in a few words; Python refuses to print very large numbers."""
+    is_large = isinstance(value, int) and abs(value) > 10**MAX_SHOWN
+    text = f"a number of {value.bit_length()} bits" if is_large else repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
 _REFUSED = object()
@@ -130,24 +140,34 @@ _REFUSED = object()
 def _convert(hint: Any, value: Any) -> Any:
     """Convert `value` to the type `hint`, or return `_REFUSED`."""
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        converted = _convert(arguments[0], value)
+        return converted if converted is not _REFUSED and converted in arguments[1] else _REFUSED
     if origin in (Union, types.UnionType):
         results = (_convert(option, value) for option in arguments)
         return next((result for result in results if result is not _REFUSED), _REFUSED)
     if origin is Literal:
         return value if value in arguments else _REFUSED
     if origin is tuple:
-        return _convert_items(arguments[0], value)
-    if origin in (dict, Mapping) or getattr(origin, "__name__", "") == "Mapping":
+        return _convert_items(arguments, value)
+    if origin in (dict, Mapping):
         return _convert_mapping(arguments[1], value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return float(value) if abs(value) <= 2**53 else _REFUSED
+    if hint is str and isinstance(value, str) and any(unicodedata.category(c) in ("Cc", "Cs") for c in value):
+        return _REFUSED
     return value if type(value) is hint else _REFUSED
 
 
-def _convert_items(hint: Any, value: Any) -> Any:
-    if not isinstance(value, list | tuple):
+def _convert_items(hints: tuple[Any, ...], value: Any) -> Any:
+    """Convert a list; `hints` is (T, ...) for any number of values, else it has one type per value."""
+    if not isinstance(value, list | tuple) or len(value) > MAX_ITEMS:
         return _REFUSED
-    items = tuple(_convert(hint, item) for item in value)
+    if hints[-1] is Ellipsis:
+        hints = hints[:1] * len(value)
+    if len(hints) != len(value):
+        return _REFUSED
+    items = tuple(_convert(hint, item) for hint, item in zip(hints, value, strict=True))
     return _REFUSED if any(item is _REFUSED for item in items) else items
 
 
@@ -159,11 +179,18 @@ def _convert_mapping(hint: Any, value: Any) -> Any:
 
 
 def _describe(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(repr(option) for option in get_args(hint))
-    if get_origin(hint) is tuple:
-        return f"a list of {_describe(get_args(hint)[0])}"
-    if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(_describe(option) for option in get_args(hint) if option is not type(None))
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    return names.get(hint, "a table of numbers")
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return f"{_describe(arguments[0])} {arguments[1]}"
+    if origin is Literal:
+        return "one of " + ", ".join(repr(option) for option in arguments)
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return f"a list of at most {MAX_ITEMS} values, each {_describe(arguments[0])}"
+    if origin is tuple:
+        return f"a list of {len(arguments)} values, each {_describe(arguments[0])}"
+    if origin in (Union, types.UnionType):
+        return " or ".join(_describe(option) for option in arguments if option is not type(None))
+    if origin is not None:
+        return f"a table, each value {_describe(arguments[1])}"
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text on one line"}
+    return names[hint]

@@ -1,5 +1,7 @@
 """What can be wrong with the input of any command: one line on stderr, exit code 2, nothing written."""
 
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -144,3 +146,94 @@ def test_an_unknown_precision_is_refused(command, fill, tmp_path: Path) -> None:
     expected = "error: --precision must be float32 or bfloat16, got 'float16'"
     assert (result.code, result.err.strip()) == (2, expected)
     assert not (tmp_path / "set.emb").exists()
+
+
+ODD_NAMES = ["[red]", "[bold", "-dash", "http:host?x", "a$b$c", "<b>&amp;", "ä é", "²", "x%03d", "a;b'c\"d"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_names_are_names(
+    command, rendered: Path, run_folder: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Markup, addresses, formulas and patterns in the name of a video mean nothing."""
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    for number, stem in enumerate((name, "other")):
+        shutil.copy(rendered / f"pouring_00{number}.mp4", f"in/{stem}.mp4")
+    Path("labels.csv").write_text("video,event,frame\nother,[/start],3\n")
+    videos = [f"./in/{name}.mp4", "in/other.mp4"]
+    for words in (
+        ["data", "check", "in"],
+        ["embed", "in", "--run", run_folder, "-o", "set"],
+        ["align", *videos, "--run", run_folder, "-o", "t.csv", "--picture", "p.png"],
+        ["sync", *videos, "--run", run_folder, "-o", f"./{name} out.mp4"],
+        ["transfer", "labels", "labels.csv", "--embeddings", "set", "--format", "elan", "-o", "eaf"],
+        ["search", "query", "set", "other@1"],
+    ):
+        result = command(*words)
+        assert result.code == 0, result.err
+    assert Path(f"eaf/{name}.eaf").is_file()
+    assert name in result.out  # the hit
+
+
+@pytest.mark.parametrize("name", [b"bad\xff", b"two\nlines", b"\x1b[31m"])
+@pytest.mark.parametrize(
+    "words", ["sync {0} {1}", "embed {2}", "data check {2}", "train {2}", "align {0} {1}"]
+)
+def test_names_that_cannot_be_shown_are_refused_in_one_line(
+    command, rendered: Path, tmp_path: Path, words: str, name: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    video = tmp_path / "in" / os.fsdecode(name + b".mp4")
+    video.parent.mkdir()
+    shutil.copy(rendered / "pouring_000.mp4", video)
+    shutil.copy(rendered / "pouring_001.mp4", video.parent / "other.mp4")
+    result = command(
+        *(word.format(video, video.parent / "other.mp4", video.parent) for word in words.split())
+    )
+    assert (result.code, result.out) == (2, "")
+    assert len(result.err.splitlines()) == 1
+    assert "not UTF-8. Rename it." in result.err
+
+
+@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "a/../../x"])
+def test_names_in_a_set_lead_nowhere(command, tmp_path: Path, name: str) -> None:
+    arrays = {"a": np.random.default_rng(0).normal(size=(20, 4)), name: np.ones((20, 4))}
+    EmbeddingSet.from_arrays(arrays, events={"a": {"start": 3}}, fps=10.0).save(tmp_path / "set")
+    (tmp_path / "labels.csv").write_text("video,event,frame\na,start,3\n")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    words = ["transfer", "labels", tmp_path / "labels.csv", "--embeddings", tmp_path / "set"]
+    result = command(*words, "--format", "elan", "-o", tmp_path / "deep" / "er" / "out")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert "the name leads out of that folder" in result.err
+    assert not list(tmp_path.rglob("*.eaf"))
+
+
+def test_a_manifest_leads_nowhere(command, tmp_path: Path) -> None:
+    EmbeddingSet.from_arrays({"a": np.eye(3), "b": np.eye(3)}).save(tmp_path / "set")
+    assert command("search", "add", tmp_path / "index", "--embeddings", tmp_path / "set").code == 0
+    manifest = tmp_path / "index" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("shard-00001", "../set"))
+    result = command("search", "info", tmp_path / "index")
+    assert result.code == 2
+    assert "'a' is in '../set', which is no part of the index" in result.err
+
+
+def test_a_pipe_does_not_hang(command, rendered: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.mp4")
+    shutil.copy(rendered / "pouring_000.mp4", tmp_path)
+    for words in (["sync", tmp_path / "pipe.mp4", tmp_path / "pouring_000.mp4"], ["embed", tmp_path]):
+        result = command(*words, "-o", tmp_path / "out.mp4")
+        assert (result.code, len(result.err.splitlines())) == (2, 1)
+        assert "pipe.mp4 is a pipe or a device, not a file" in result.err
+
+
+@pytest.mark.parametrize(
+    "text", ["ffconcat version 1.0\nfile {0}\n", "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\n{0}\n"]
+)
+def test_playlists_are_refused(command, rendered: Path, tmp_path: Path, text: str) -> None:
+    shutil.copy(rendered / "pouring_000.mp4", tmp_path / "a.mp4")
+    (tmp_path / "list.mp4").write_text(text.format("a.mp4"))
+    result = command("sync", tmp_path / "list.mp4", tmp_path / "a.mp4", "-o", tmp_path / "out.mp4")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert "list.mp4 is" in result.err

@@ -160,7 +160,7 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
             "unknown alignment method 'magic'; expected auto, dtw or nearest",
         ),
         (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames per second"),
-        (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 exists. Add --overwrite"),
+        (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 is an input, and inputs are never replaced"),
         (["{loud}", "{mute}", "-o", "{tmp}/x.gif"], "x.gif: expected a name ending in .mp4, .mkv or .mov"),
         (["{loud}", "{mute}", "-o", "{loud}/x.mp4"], "loud.mp4 is a file, not a folder"),
         (

@@ -162,3 +162,42 @@ def test_a_recipe_is_taken_by_name(command, rendered: Path, tmp_path: Path) -> N
         "no recipe 'fsat'. Did you mean 'fast'?"
         in command("train", rendered, "-o", tmp_path / "x", "--recipe", "fsat").err
     )
+
+
+def write_sequences(folder: Path, *, count: int = 4, value: float | None = None) -> Path:
+    """Random walks as .npz sequences; with `value`, one frame of the second holds it."""
+    folder.mkdir()
+    walks = np.random.default_rng(0).normal(size=(count, 40, 6)).cumsum(axis=1).astype(np.float32)
+    if value is not None:
+        walks[1, 7] = value
+    for number, walk in enumerate(walks):
+        np.savez(folder / f"walk_{number}.npz", features=walk)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("data", "overrides"),
+    [
+        ({"count": 1}, []),
+        ({"value": np.nan}, []),
+        ({}, ["optimizer.learning_rate=100", "optimizer.clip_norm=0", "optimizer.name=sgd"]),
+    ],
+    ids=["one video", "not a number", "diverges"],
+)
+def test_a_training_that_saved_nothing_leaves_no_folder(command, tmp_path: Path, data, overrides) -> None:
+    videos = write_sequences(tmp_path / "data", **data)
+    settings = ["--recipe", "poses", "optimizer.batch_size=2", "data.held_out=0", *overrides]
+    result = command("train", videos, "-o", tmp_path / "run", *settings)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines()[-1].startswith("error: ")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "tpu", "meta", "", "cuda:x"])
+@pytest.mark.parametrize("words", ["train {0} -o {1}", "embed {0} -o {1}", "compare --data {0} -o {1}"])
+def test_a_device_that_is_not_there_is_one_line(command, tmp_path: Path, words: str, device: str) -> None:
+    videos = write_sequences(tmp_path / "data")
+    result = command(*words.format(videos, tmp_path / "out").split(), "--device", device)
+    expected = f"error: cannot compute on device {device!r}; expected cpu, or a GPU such as cuda\n"
+    assert (result.code, result.err) == (2, expected)
+    assert not (tmp_path / "out").exists()

@@ -214,7 +214,7 @@ def test_a_saved_embedding_set_serves_too(command, rendered: Path, run_folder: P
         (["{loud}", "{broken}"], "broken.mp4 is not a video, or its header is damaged"),
         (["{broken}", "{loud}"], "broken.mp4 is not a video, or its header is damaged"),
         (["{loud}", "nowhere.mp4"], "nowhere.mp4 does not exist; check the spelling"),
-        (["{loud}", "{silent}", "-o", "{silent}"], "silent.mp4 exists. Add --overwrite"),
+        (["{loud}", "{silent}", "-o", "{silent}"], "silent.mp4 is an input, and inputs are never replaced"),
         (["{loud}", "{silent}", "-o", "a.gif"], "a.gif: expected a name ending in .mp4, .mkv, .mov or .wav"),
         (
             ["{loud}", "{silent}", "--method", "magic"],

@@ -132,7 +132,7 @@ def test_sync_of_a_folder_is_a_grid_that_follows_the_named_reference(
         ),
         (["align", "{video}", "{video}", "--run", "{tmp}/no_run"], "looked for recipe.toml"),
         (["sync", "{video}"], "need at least two videos to play in sync, got 1"),
-        (["sync", "{video}", "{video}", "-o", "{video}"], "exists. Add --overwrite"),
+        (["sync", "{video}", "{video}", "-o", "{video}"], "is an input, and inputs are never replaced"),
         (["evaluate", "{tmp}"], "{tmp}"),
         (["embed", "{tmp}", "-o", "{tmp}/set"], "{tmp}"),
     ],

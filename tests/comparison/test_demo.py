@@ -118,9 +118,20 @@ def test_an_existing_folder_is_kept_unless_told_otherwise(made: tuple[Path, Demo
 
 def test_a_folder_that_is_no_demo_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(OutputExistsError, match=r"holds 'thesis\.tex', which no demo made"):
+    with pytest.raises(OutputExistsError, match=r"has no videos, so this program did not make it"):
+        run_demo(tmp_path, videos=8, recipe=QUICK, overwrite=True)
+    (tmp_path / "videos").mkdir()
+    with pytest.raises(OutputExistsError, match=r"holds 'thesis\.tex', which this program did not write"):
         run_demo(tmp_path, videos=8, recipe=QUICK, overwrite=True)
     assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+def test_someones_folder_called_videos_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / "wedding.mp4").write_text("precious")
+    with pytest.raises(OutputExistsError, match=r"videos has no truth\.json"):
+        run_demo(tmp_path, videos=8, recipe=QUICK, overwrite=True)
+    assert (tmp_path / "videos" / "wedding.mp4").read_text() == "precious"
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_set_can_overwrite_the_folder_it_was_loaded_from(folder):
 
 def test_overwriting_spares_a_folder_that_is_no_embedding_set(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(OutputExistsError, match="is not an embedding set"):
+    with pytest.raises(OutputExistsError, match=r"has no index\.json, so this program did not make it"):
         labelled().save(tmp_path, overwrite=True)
     assert (tmp_path / "thesis.tex").exists()
 

@@ -39,7 +39,7 @@ def test_a_failure_leaves_nothing_and_keeps_the_old(tmp_path: Path) -> None:
 
 def test_what_exists_is_not_overwritten_unasked(tmp_path: Path) -> None:
     write(tmp_path / "out")
-    with pytest.raises(OutputExistsError, match=r"out is not empty\. Add --overwrite"):
+    with pytest.raises(OutputExistsError, match=r"out exists\. Add --overwrite"):
         write(tmp_path / "out")
     write(tmp_path / "out", overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -56,8 +56,17 @@ def test_an_empty_folder_may_be_used_and_a_file_may_not(tmp_path: Path) -> None:
 def test_a_folder_that_was_not_prepared_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("x")
-    with pytest.raises(OutputExistsError, match=r"out is not a prepared data set \(no splits\.csv\)"):
+    with pytest.raises(OutputExistsError, match=r"out has no prepared\.json, so this program did"):
         write(tmp_path / "out", overwrite=True)
+
+
+@pytest.mark.parametrize("added", ["mine.mp4", "cup/mine.mp4", "pins.csv"])
+def test_a_prepared_folder_to_which_something_was_added_is_not_replaced(tmp_path: Path, added: str) -> None:
+    write(tmp_path / "out")
+    (tmp_path / "out" / added).write_text("mine")
+    with pytest.raises(OutputExistsError, match="which this program did not write"):
+        write(tmp_path / "out", overwrite=True)
+    assert (tmp_path / "out" / added).read_text() == "mine"
 
 
 @pytest.mark.parametrize("destination", [".", "in", "in/.."])

@@ -8,7 +8,7 @@ import av
 import numpy as np
 import pytest
 
-from cycleback.errors import DataError, OutputExistsError, VideoError
+from cycleback.errors import OutputExistsError, VideoError
 from cycleback.synth import ANOMALIES, EVENTS, SynthVideo, render_video, video_seed, write_dataset
 from cycleback.synth.dataset import Job, run_job, run_jobs
 
@@ -106,23 +106,27 @@ def test_memory_left_by_others_changes_nothing(tmp_path: Path) -> None:
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
-    with pytest.raises(
-        OutputExistsError, match=r"mine is not empty. Add --overwrite, or give another folder"
-    ):
-        write_dataset(tmp_path / "mine", videos=1)
-    write_dataset(tmp_path / "mine", videos=1, size=48, overwrite=True)
-    assert sorted(p.name for p in (tmp_path / "mine").iterdir()) == [
-        "labels.csv",
-        "pouring_000.mp4",
-        "truth.json",
-    ]
-    assert [p.name for p in tmp_path.iterdir()] == ["mine"]
+    for overwrite in (False, True):
+        with pytest.raises(OutputExistsError, match=r"mine exists\. Add --overwrite|mine has no truth\.json"):
+            write_dataset(tmp_path / "mine", videos=1, overwrite=overwrite)
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "precious"
+
+
+def test_only_a_rendered_folder_to_which_nothing_was_added_is_replaced(tmp_path: Path) -> None:
+    write_dataset(tmp_path / "set", videos=2, size=48)
+    write_dataset(tmp_path / "set", videos=1, size=48, overwrite=True)
+    names = ["labels.csv", "pouring_000.mp4", "truth.json"]
+    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == names
+    assert [p.name for p in tmp_path.iterdir()] == ["set"]
+    (tmp_path / "set" / "mine.mp4").write_text("precious")
+    with pytest.raises(OutputExistsError, match=r"set holds 'mine\.mp4', which this program did not write"):
+        write_dataset(tmp_path / "set", videos=1, size=48, overwrite=True)
 
 
 def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"file is a file; give a folder"):
-        write_dataset(tmp_path / "file", videos=1)
+    with pytest.raises(OutputExistsError, match=r"file is a file, not a folder"):
+        write_dataset(tmp_path / "file", videos=1, overwrite=True)
 
 
 def test_nothing_is_left_when_writing_stops(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
 from cycleback.annotations.annotation import Annotation
 from cycleback.errors import DataError, OutputExistsError, did_you_mean, one_of
-from cycleback.files import check_output, write_text
+from cycleback.files import check_output, join_inside, write_text
 from cycleback.tables import read_text
 
 
@@ -99,20 +99,31 @@ def detect_format(path: PurePath, text: str) -> str:
 
 
 def write_annotations(
-    path: Path | str, annotations: Sequence[Annotation], *, format: str = "csv", overwrite: bool = False
+    path: Path | str,
+    annotations: Sequence[Annotation],
+    *,
+    format: str = "csv",
+    overwrite: bool = False,
+    inputs: Sequence[Path] = (),
 ) -> Path:
     """Write annotations to one file, or to a folder if the format holds one video per file.
 
     A single video is written to one file in every format if `path` has the suffix of the format.
+
+    Args:
+        inputs: files and folders that are never replaced.
     """
     path, chosen = Path(path), find_format(format)
     if not chosen.one_video or (len(annotations) == 1 and path.suffix in chosen.suffixes):
+        check_output(path, overwrite=overwrite, inputs=inputs)
         return write_text(path, chosen.write(annotations), overwrite=overwrite)
     if path.is_file():
         raise OutputExistsError(f"{path} is a file, but {format} needs a folder: it has one file per video")
-    texts = {path / f"{each.video}{chosen.suffixes[0]}": chosen.write([each]) for each in annotations}
+    texts = {
+        join_inside(path, f"{each.video}{chosen.suffixes[0]}"): chosen.write([each]) for each in annotations
+    }
     for file in texts:
-        check_output(file, overwrite=overwrite)
+        check_output(file, overwrite=overwrite, inputs=inputs)
     for file, text in texts.items():
         write_text(file, text, overwrite=overwrite)
     return path

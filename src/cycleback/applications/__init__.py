@@ -11,6 +11,7 @@
     beyond the paper                      here
     tables of frames                      `tabulate_alignment`, `tabulate_clock`
     progress and reward                   `measure_progress` -> `ProgressReport`
+    repetitions of an action              `find_repetitions` -> `Repetitions`, and `write_clips` to cut them
     an action that is still running       `build_follower` -> `follow_stream` -> `Position`
 
 Importing this package loads neither torch nor matplotlib.
@@ -27,6 +28,7 @@ from cycleback.applications.labels import (
 from cycleback.applications.live import Follower, Position, build_follower, follow_stream
 from cycleback.applications.pace import Pace, keep_own_pace, locate_videos, match_reference, smooth_pace
 from cycleback.applications.progress import ProgressReport, measure_progress
+from cycleback.applications.repetitions import Repetitions, find_repetitions, write_clips
 from cycleback.applications.sound import transfer_sound, write_with_sound
 from cycleback.applications.sync import write_synced
 from cycleback.applications.tables import tabulate_alignment, tabulate_clock
@@ -37,9 +39,11 @@ __all__ = [
     "Pace",
     "Position",
     "ProgressReport",
+    "Repetitions",
     "TransferredLabels",
     "build_follower",
     "find_anomalies",
+    "find_repetitions",
     "follow_stream",
     "keep_own_pace",
     "label_transfer_error",
@@ -52,6 +56,7 @@ __all__ = [
     "tabulate_clock",
     "transfer_labels",
     "transfer_sound",
+    "write_clips",
     "write_edits",
     "write_synced",
     "write_with_sound",

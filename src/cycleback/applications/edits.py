@@ -88,7 +88,7 @@ def write_edits(
         height: pixels of each video (.sh).
         sound: whether to keep the reference's sound (.sh).
     """
-    path = check_output(path, overwrite=overwrite, suffixes=EDIT_SUFFIXES)
+    path = check_output(path, overwrite=overwrite, suffixes=EDIT_SUFFIXES, inputs=videos)
     turns = take_turns(*pace.sources.shape, switch_every=switch_every) if layout == "switch" else None
     suffix = path.suffix.lower()
     if suffix == ".csv":
@@ -174,7 +174,7 @@ def _write_edit_lists(
     names = [name.replace("/", "_") for name in pace.names]
     files = [path] if len(tracks) == 1 else [path.with_stem(f"{path.stem}-{name}") for name in names]
     for file in files:
-        check_output(file, overwrite=overwrite)
+        check_output(file, overwrite=overwrite, inputs=videos)
     for file, track in zip(files, tracks, strict=True):
         write_text(file, format_edit_list(track, videos, fps=pace.fps, title=file.stem), overwrite=overwrite)
     return files

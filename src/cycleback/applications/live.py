@@ -23,7 +23,7 @@ from cycleback.data import event_frames, read_dataset
 from cycleback.errors import CheckpointError, UserError, VideoError
 from cycleback.video import frame_times, iter_frames
 from cycleback.video.scaling import FrameScaler
-from cycleback.video.source import load_av
+from cycleback.video.source import load_av, reading_options
 
 if TYPE_CHECKING:
     import torch
@@ -213,7 +213,8 @@ def _read_pipe(file: Any, encoder: "Encoder", name: str, *, format: str | None =
     """Yield the frames of a video that is read from start to end, each as soon as its bytes arrive."""
     av = load_av("reading video")
     try:
-        with av.open(file, format=format, options={"probesize": "100000"}) as container:
+        options = {"probesize": "100000"} | ({} if format else reading_options(av))
+        with av.open(file, format=format, options=options) as container:
             stream = container.streams.video[0]
             stream.thread_type = "NONE"  # threads hold frames back
             scaler = FrameScaler(

@@ -211,7 +211,7 @@ def write_with_sound(output: Path | str, video: Path | str, audio: Audio, *, ove
     sound is cut, or padded with silence, to the length of the video.
     """
     output, video = Path(output), Path(video)
-    check_output(output, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
+    check_output(output, overwrite=overwrite, suffixes=SOUND_SUFFIXES, inputs=[video])
     info = probe(video)
     with atomic_file(output, overwrite=overwrite) as draft:
         if output.suffix.lower() == ".wav":
@@ -252,7 +252,7 @@ def _remux(draft: Path, info: VideoInfo, audio: Audio) -> bool:
         return False
     av = load_av("writing video")
     options = {} if draft.suffix.lower() == ".mkv" else {"movflags": "+faststart"}
-    with open_container(info.path) as container, av.open(str(draft), "w", options=options) as result:
+    with open_container(info.path) as container, av.open(f"file:{draft}", "w", options=options) as result:
         stream = find_video_stream(container)
         pictures = result.add_stream_from_template(stream)
         sound = SoundTrack(result, audio)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cycleback.applications.pace import take_turns
 from cycleback.errors import DataError
+from cycleback.files import check_output
 from cycleback.progress import Counter, ignore
 from cycleback.video import (
     Audio,
@@ -102,6 +103,7 @@ def write_synced(
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
     paths = [Path(video) for video in videos]
+    check_output(output, overwrite=overwrite, inputs=paths)
     wanted = _stack_positions(positions, len(paths))  # (V, T)
     info = probe(paths[0])
     names = [path.stem for path in paths] if captions is None else captions

@@ -9,8 +9,11 @@ import typer
 from cycleback.cli.inputs import (
     PRETRAINED,
     check_choice,
+    check_file,
     check_table_and_picture,
     embed_inputs,
+    list_inputs,
+    note_repetitions,
     one_line_errors,
 )
 from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Run
@@ -69,18 +72,18 @@ def align(
     Example: cycleback align a.mp4 b.mp4 --pin 12:30 --pin 1.5s:2.4s --save-pins
     """
     from cycleback.applications.plots import FORMATS
-    from cycleback.files import check_output
     from cycleback.tables import write_table
 
     check_choice("alignment method", method, METHODS)
-    check_table_and_picture(output, picture, overwrite=overwrite, formats=FORMATS)
+    inputs = list_inputs(videos, run, embeddings=embeddings)
+    check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs, formats=FORMATS)
     if keep_pins and not pin:
         raise UserError("no pins to save: add them with --pin, such as --pin 12:30")
     embedding_set, names = _embed(videos, run=run, embeddings=embeddings)
     if output is None and not as_json:
         stems = [Path(name).stem for name in names]
         default = f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv"
-        output = check_output(default, overwrite=overwrite)
+        output = check_file(Path(default), overwrite=overwrite, inputs=inputs)
     pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
     with one_line_errors():
         if len(names) == 2:
@@ -103,9 +106,9 @@ def align(
         summary += f", pins in {save_pins(embedding_set, pins, videos=videos)}"
     if output is not None:
         write_table(output, result["frames"], overwrite=overwrite)
-    extra = "" if run == PRETRAINED else f" --run {run}"
-    extra += "" if keep_pins else "".join(f" --pin {text}" for text in pin or ())
-    next_command = f"cycleback sync {' '.join(videos)}{extra}" if embeddings is None else None
+    extra = [] if run == PRETRAINED else ["--run", run]
+    extra += [] if keep_pins else [word for text in pin or () for word in ("--pin", text)]
+    next_command = ["sync", *videos, *extra] if embeddings is None else None
     files = f"{output}" if picture is None else f"{output}, {picture}"
     print_result(result, f"{summary}: {files}", next_command, as_json=as_json)
 
@@ -127,6 +130,7 @@ def _embed(
         names = videos if embeddings is not None else name_files([Path(video) for video in videos])
     check_pair("align", len(names))
     check_one_action(embedding_set)
+    note_repetitions(embedding_set)
     return embedding_set, names
 
 

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, check_table_and_picture, embed_alike
+from cycleback.cli.inputs import (
+    PRETRAINED,
+    check_table_and_picture,
+    embed_alike,
+    list_inputs,
+    note_repetitions,
+)
 from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
@@ -48,13 +54,15 @@ def anomalies(
     from cycleback.files import write_bytes
     from cycleback.tables import write_table
 
-    check_table_and_picture(output, picture, overwrite=overwrite)
+    inputs = list_inputs(videos, good, run, embeddings=embeddings)
+    check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs)
     if appearance and (embeddings is not None or (good / "index.json").is_file()):
         raise UserError("--appearance needs the videos: give folders of videos instead of embedding sets")
     pairs = [embed_alike(videos, good, run=run, embeddings=embeddings)]
     if appearance and run != PRETRAINED:
         pairs.append(embed_alike(videos, good, run=PRETRAINED, streams={"appearance": 1.0}))
     views, known = zip(*pairs, strict=True)
+    note_repetitions(views[0])
     report = find_anomalies(views, known, false_alarms=false_alarms)
     _note_training_takes(known[0], run)
     if picture is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from cycleback.progress import Counter
@@ -48,17 +49,17 @@ class Display:
             task = self.tasks[description] = Task(self.now(), done, self.now())
             if self.bars is not None:
                 self.bars.start()
-                task.bar = self.bars.add_task(description, total=total, note="")
+                task.bar = self.bars.add_task(escape(description), total=total, note="")
         task = self.tasks[description]
         if self.bars is not None and task.bar is not None:
-            self.bars.update(task.bar, completed=done, total=total, note=note)
+            self.bars.update(task.bar, completed=done, total=total, note=escape(note))
         elif self.now() - task.printed >= LINE_SECONDS or (done >= total and task.has_lines):
             task.printed, task.has_lines = self.now(), done < total
             rate = (done - task.first) / max(self.now() - task.started, 1e-9)
             left = f", {_duration((total - done) / rate)} left" if rate > 0 else ""
             speed = f"{rate:.1f}/s" if rate >= 1 or rate == 0 else f"{1 / rate:.1f} s each"
             line = f"{description}: {done} of {total}, {speed}{left}" + (f", {note}" if note else "")
-            self.console.print(line, highlight=False, soft_wrap=True)
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _duration(seconds: float) -> str:

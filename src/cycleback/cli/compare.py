@@ -83,8 +83,6 @@ def compare(
         for sentence in content["reading"]:
             print(sentence)
     best = rows[content["best"]].method
-    run = f" --run {output / 'runs' / best.name}" if best.is_trained else ""
-    next_step = f"sync {data}{run} -o synced.mp4" if content["has_pictures"] else f"embed {data}{run}"
-    print_result(
-        content, f"open {output / 'report.html'} in a browser", f"cycleback {next_step}", as_json=as_json
-    )
+    run = ["--run", output / "runs" / best.name] if best.is_trained else []
+    next_step = ["sync", data, *run, "-o", "synced.mp4"] if content["has_pictures"] else ["embed", data, *run]
+    print_result(content, f"open {output / 'report.html'} in a browser", next_step, as_json=as_json)

@@ -37,7 +37,7 @@ def check(
     print_result(
         dataclasses.asdict(report) | {"ok": report.ok},
         f"{directory}: {'ready to train' if report.ok else 'fix the errors above first'}",
-        f"cycleback train {directory} -o runs/{directory.name}" if report.ok else None,
+        ["train", directory, "-o", f"runs/{directory.name}"] if report.ok else None,
         as_json=as_json,
     )
     raise typer.Exit(0 if report.ok else 1)
@@ -75,7 +75,7 @@ def prepare(
     print_result(
         dataclasses.asdict(report) | {"directory": str(report.directory)},
         "\n".join([*lines, f"{report.total} videos, {report.labelled} labelled: {destination}"]),
-        f"cycleback data check {destination}",
+        ["data", "check", destination],
         as_json=as_json,
     )
 

@@ -45,6 +45,6 @@ def demo(
     print_result(
         report.to_json(),
         f"{report.seconds:.0f} s; open {output / 'report.html'} in a browser",
-        f"cycleback sync {output / 'videos'} --run {output / 'run'} -o synced.mp4",
+        ["sync", output / "videos", "--run", output / "run", "-o", "synced.mp4"],
         as_json=as_json,
     )

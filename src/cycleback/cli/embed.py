@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import PRETRAINED, print_streams
+from cycleback.cli.inputs import PRETRAINED, list_inputs, print_streams
 from cycleback.cli.options import Device, Json, Overwrite, Run
 from cycleback.cli.output import print_result
 
 if TYPE_CHECKING:
-    from cycleback.data import Dataset
+    from cycleback.embeddings.poses import PoseCache
     from cycleback.models import Encoder
-    from cycleback.progress import Counter
 
 
 def embed(
@@ -41,19 +40,25 @@ def embed(
 
     Example: cycleback embed golf/ -o golf.emb --poses golf.poses
     """
+    from cycleback.data.folder import select_records
+    from cycleback.embeddings.folder import check_set_folder
+    from cycleback.embeddings.poses import write_poses
     from cycleback.errors import ConfigError
-    from cycleback.files import check_output
     from cycleback.models import Precision
-    from cycleback.runs import embed_videos, load_encoder, select_part
+    from cycleback.runs import choose_device, embed_videos, load_encoder, select_part
 
-    check_output(output, overwrite=overwrite)
+    inputs = list_inputs([str(directory)], run)
+    check_set_folder(output, overwrite=overwrite, inputs=inputs)
     if precision not in (None, *get_args(Precision)):
         raise ConfigError(f"--precision must be {' or '.join(get_args(Precision))}, got {precision!r}")
+    choose_device(device)  # raises, if there is none of that name
     videos, encoder = select_part(directory, run, part), load_encoder(run)
     with progress_bars() as bars:
         if poses is not None:
             show = counter(bars, "finding people")
-            _write_poses(encoder, videos, poses, device=device, overwrite=overwrite, progress=show)
+            cache = _open_poses(encoder, device)
+            records, _ = select_records(videos)
+            write_poses(cache, records, poses, overwrite=overwrite, inputs=inputs, progress=show)
         embeddings = embed_videos(
             encoder,
             videos,
@@ -67,25 +72,15 @@ def embed(
     print_result(
         {"embeddings": str(output), "videos": len(embeddings), "frames": frames},
         f"{len(embeddings)} videos, {frames} frames: {output}",
-        f"cycleback evaluate {output}",
+        ["evaluate", output],
         as_json=as_json,
     )
 
 
-def _write_poses(
-    encoder: "Encoder",
-    videos: "Dataset | Path",
-    folder: Path,
-    *,
-    device: str | None,
-    overwrite: bool,
-    progress: "Counter",
-) -> None:
-    """Write the poses of all videos; the frames decoded for them are used again by the encoder."""
+def _open_poses(encoder: "Encoder", device: str | None) -> "PoseCache":
+    """Return a cache of poses; the frames decoded for them are used again by the encoder."""
     from cycleback.data import FrameCache
-    from cycleback.data.folder import select_records
-    from cycleback.embeddings.poses import PoseCache, write_poses
+    from cycleback.embeddings.poses import PoseCache
     from cycleback.runs import choose_device
 
-    cache = PoseCache(FrameCache(size=encoder.frame_size, fit=encoder.fit), choose_device(device))
-    write_poses(cache, select_records(videos)[0], folder, overwrite=overwrite, progress=progress)
+    return PoseCache(FrameCache(size=encoder.frame_size, fit=encoder.fit), choose_device(device))

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import check_choice
+from cycleback.cli.inputs import check_choice, check_file, list_inputs
 from cycleback.cli.options import Json, Overlap, Overwrite, Protocol, Seed
 from cycleback.cli.output import print_reports, print_result
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
+
+MARKDOWN_SUFFIXES = (".md", ".markdown", ".txt")
 
 
 def evaluate(
@@ -51,12 +53,13 @@ def evaluate(
     from cycleback.data import read_dataset
     from cycleback.evaluation import PROTOCOLS, TIME_ONLY, time_only_embeddings, to_markdown
     from cycleback.evaluation import evaluate as evaluate_set
-    from cycleback.files import check_output, write_text
+    from cycleback.files import write_text
 
     check_choice("protocol", protocol, list(PROTOCOLS))
     ends = None if span is None else _parse_span(span)
     if markdown is not None:
-        check_output(markdown, overwrite=overwrite)
+        inputs = list_inputs(None, source, data, train)
+        check_file(markdown, overwrite=overwrite, suffixes=MARKDOWN_SUFFIXES, inputs=inputs)
     seen, held_out = _embed(source, data=data, train=train)
     persons = None if data is None else read_dataset(data).persons
     blind = (time_only_embeddings(seen) if seen else None, time_only_embeddings(held_out))
@@ -77,15 +80,15 @@ def evaluate(
         write_text(markdown, to_markdown(rows, intervals=not no_intervals), overwrite=overwrite)
     if not as_json:
         print_reports(rows)
-    names, next_command = held_out.names, None
+    names, next_command = held_out.names, list[object]()
     if data is not None:
-        next_command = f"cycleback sync {data} --run {source}"
+        next_command = ["sync", data, "--run", source]
     elif len(names) > 1:
-        next_command = f"cycleback align {names[0]} {names[-1]} --embeddings {source}"
+        next_command = ["align", names[0], names[-1], "--embeddings", source]
     print_result(
         {name: report.to_json() for name, report in rows.items()},
         f"{len(names)} videos of {source}" + (f": {markdown}" if markdown is not None else ""),
-        next_command,
+        next_command or None,
         as_json=as_json,
     )
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PRETRAINED = "pretrained"
 MAX_NAMED = 10  # mirrored videos
+MAX_CHECKED = 6  # videos that are searched for repetitions
+MIN_NOTED = (3, 0.57)  # repetitions, and their confidence, that are worth a note
 
 
 def embed_inputs(
@@ -66,6 +68,23 @@ def print_streams(embeddings: "EmbeddingSet") -> None:
         )
 
 
+def note_repetitions(embeddings: "EmbeddingSet") -> None:
+    """Say on stderr if a video shows an action several times, which no alignment of whole videos expects.
+
+    Only a few videos are looked at, which takes less than a second.
+    """
+    from cycleback.alignment.distances import spread_items
+    from cycleback.applications import find_repetitions
+
+    for name in spread_items(embeddings.names, MAX_CHECKED):
+        found = find_repetitions(embeddings[name], embeddings.times(name))
+        if found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]:
+            path = embeddings.path(name) or Path(name)
+            cut = f"cut them first with cycleback repetitions {path} --clips takes"
+            print(f"note: {path.name} holds about {found.count} repetitions: {cut}", file=sys.stderr)
+            return
+
+
 def load_or_embed(
     source: Path,
     *,
@@ -113,17 +132,54 @@ def check_choice(what: str, value: str, choices: Sequence[str]) -> None:
         raise UserError(f"unknown {what} {value!r}; expected {one_of(choices)}")
 
 
+def list_inputs(
+    videos: Sequence[str] | None, *others: Path | str | None, embeddings: Path | None = None
+) -> list[Path]:
+    """List what a command reads, which its output must not replace: files, folders, and the videos of sets.
+
+    Args:
+        videos: as in `embed_inputs`.
+        others: further files, folders and names that may be paths.
+    """
+    from cycleback.embeddings import EmbeddingSet
+
+    named = [embeddings, *others] if embeddings is not None else [*(videos or ()), *others]
+    paths = [Path(name) for name in named if name is not None]
+    sets = [EmbeddingSet.load(path) for path in paths if (path / "index.json").is_file()]
+    known = [saved.path(name) for saved in sets for name in saved]
+    return paths + [path for path in known if path is not None]
+
+
+def check_file(
+    path: Path, *, overwrite: bool, suffixes: Sequence[str] = (), inputs: Sequence[Path] = ()
+) -> Path:
+    """Refuse an output file that cannot be written, before any work is done; its folder must exist."""
+    from cycleback.files import check_output
+
+    check_output(path, overwrite=overwrite, suffixes=suffixes, inputs=inputs)
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder, expected the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"cannot write {path}: the folder {path.parent} does not exist. Make it first.")
+    return path
+
+
 def check_table_and_picture(
-    table: Path | None, picture: Path | None, *, overwrite: bool, formats: Sequence[str] = ("png",)
+    table: Path | None,
+    picture: Path | None,
+    *,
+    overwrite: bool,
+    inputs: Sequence[Path],
+    formats: Sequence[str] = ("png",),
 ) -> None:
     """Refuse output files that cannot be written, before any work is done."""
-    from cycleback.files import check_output
     from cycleback.tables import TABLE_SUFFIXES
 
     if table is not None:
-        check_output(table, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+        check_file(table, overwrite=overwrite, suffixes=TABLE_SUFFIXES, inputs=inputs)
     if picture is not None:
-        check_output(picture, overwrite=overwrite, suffixes=[f".{format}" for format in formats])
+        endings = [f".{format}" for format in formats]
+        check_file(picture, overwrite=overwrite, suffixes=endings, inputs=inputs)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ A command parses its arguments, calls the library and prints. An error the user 
 and exit code 2.
 """
 
+import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from cycleback.cli.follow import follow
 from cycleback.cli.info import info
 from cycleback.cli.plot import plot
 from cycleback.cli.progress import progress
+from cycleback.cli.repetitions import repetitions
 from cycleback.cli.search import search
 from cycleback.cli.studio import studio
 from cycleback.cli.sync import sync
@@ -34,7 +36,7 @@ from cycleback.errors import UserError
 
 PANELS = {
     "Learn": (demo, train, embed),
-    "Use": (studio, align, sync, transfer, search, anomalies, progress, follow),
+    "Use": (studio, align, sync, transfer, search, repetitions, anomalies, progress, follow),
     "Measure": (evaluate, compare, plot),
     "Data": (data, synth, info),
 }
@@ -89,12 +91,15 @@ def options(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code: 0, 2 for an error the user can fix, 130 on Ctrl-C."""
     warnings.showwarning = _print_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a path need not be UTF-8
     try:
         status = app(args=list(argv) if argv is not None else None, standalone_mode=False)
     except typer.Exit as stop:
         return int(stop.exit_code)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {show(error)}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         print("Interrupted.", file=sys.stderr)
@@ -105,6 +110,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         raise
     return status if isinstance(status, int) else 0
+
+
+def show(message: object) -> str:
+    """Return a message on one line: line breaks, and other control characters, are written as escapes."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
 
 
 def _is_usage_error(error: Exception) -> bool:
@@ -120,4 +130,4 @@ def _print_warning(
     file: object = None,
     line: str | None = None,
 ) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"warning: {show(message)}", file=sys.stderr)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from cycleback.ranges import MAX_SEED
+
 METHODS = ("auto", "dtw", "nearest")
 LEVELS = ("easy", "hard")
 Videos = Annotated[
@@ -32,7 +34,9 @@ Overlap = Annotated[
 ]
 Level = Annotated[str, typer.Option(help="Choose how much the videos differ: easy or hard.")]
 Device = Annotated[str | None, typer.Option(help="Compute on cpu, cuda or cuda:1 (default: a GPU, if any).")]
-Seed = Annotated[int, typer.Option(help="Set the random seed; equal seeds give equal results.", min=0)]
+Seed = Annotated[
+    int, typer.Option(help="Set the random seed; equal seeds give equal results.", min=0, max=MAX_SEED)
+]
 Table = Annotated[Path, typer.Option("-o", "--output", help="Write the table to this .csv or .json file.")]
 Picture = Annotated[Path | None, typer.Option(help="Write a picture to this .png file.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")]

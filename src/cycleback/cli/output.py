@@ -1,11 +1,13 @@
 """How commands print: the result, where it is, and the next useful command."""
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -17,14 +19,16 @@ def print_json(value: Any) -> None:
     print(json.dumps(value))
 
 
-def print_result(facts: Any, text: str, next_command: str | None = None, *, as_json: bool) -> None:
-    """Print the result of a command: as JSON, or in words with the next useful command."""
+def print_result(
+    facts: Any, text: str, next_command: Sequence[object] | None = None, *, as_json: bool
+) -> None:
+    """Print the result of a command: as JSON, or in words with the words of the next useful command."""
     if as_json:
         print_json(facts)
         return
     print(text)
     if next_command is not None:
-        print(f"next: {next_command}")
+        print(f"next: {shlex.join(map(str, ('cycleback', *next_command)))}")
 
 
 def print_reports(rows: "Mapping[str, Report]") -> None:
@@ -44,7 +48,7 @@ def print_reports(rows: "Mapping[str, Report]") -> None:
     for column in headline:
         table.add_column(column.short or column.title, justify="right")
     for name in rows:
-        table.add_row(name, *(column[name].text + DAGGER * column[name].is_below for column in cells))
+        table.add_row(escape(name), *(column[name].text + DAGGER * column[name].is_below for column in cells))
     Console().print(table)
     if any(cell.is_below for column in cells for cell in column.values()):
         print(LEGEND.format(baseline=TIME_ONLY))

@@ -1,11 +1,12 @@
 """`cycleback plot`: draw embeddings and training for papers and pages."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs
+from cycleback.cli.inputs import PRETRAINED, check_choice, check_file, embed_inputs, list_inputs
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Run, Videos
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
@@ -35,7 +36,8 @@ def plot_map(
     from cycleback.applications.plots.maps import PROJECTIONS, open_thumbnails
 
     check_choice("map by", by, PROJECTIONS)
-    format, inches = _check_output(output, size, overwrite=overwrite)
+    inputs = list_inputs(videos, run, embeddings=embeddings)
+    format, inches = _check_output(output, size, inputs, overwrite=overwrite)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
     phases = {name: embedding_set.phases(name) for name in embedding_set}
     files = {name: embedding_set.path(name) for name in embedding_set}
@@ -70,7 +72,8 @@ def similarity(
     from cycleback.applications.plots import draw_similarity, shared_events
     from cycleback.embeddings import check_one_action
 
-    format, inches = _check_output(output, size, overwrite=overwrite)
+    inputs = list_inputs([a, b], run, embeddings=embeddings)
+    format, inches = _check_output(output, size, inputs, overwrite=overwrite)
     embedding_set = embed_inputs([a, b], run=run, embeddings=embeddings)
     check_one_action(embedding_set)
     first, second = embedding_set.names[0], embedding_set.names[-1]  # the same, if A is B
@@ -104,7 +107,8 @@ def progress(
     from cycleback.applications.plots import draw_progress
 
     check_choice("alignment method", method, METHODS)
-    format, inches = _check_output(output, size, overwrite=overwrite)
+    inputs = list_inputs(videos, reference, run, embeddings=embeddings)
+    format, inches = _check_output(output, size, inputs, overwrite=overwrite)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
     report = measure_progress(embedding_set, reference or embedding_set.names[0], method=method)  # type: ignore[arg-type]
     picture = draw_progress(report, size=inches, format=format)
@@ -133,7 +137,8 @@ def evolution(
     from cycleback.runs import saved_recipe
     from cycleback.training.log import read_log
 
-    format, inches = _check_output(output, size, overwrite=overwrite)
+    inputs = list_inputs(pair, *runs)
+    format, inches = _check_output(output, size, inputs, overwrite=overwrite)
     if pair is None:
         for run in runs:
             saved_recipe(Path(run))  # raises, if this is not a run folder
@@ -149,13 +154,13 @@ def evolution(
 
 
 def _check_output(
-    output: Path, size: str | None, *, overwrite: bool
+    output: Path, size: str | None, inputs: Sequence[Path], *, overwrite: bool
 ) -> tuple[str, tuple[float, float] | None]:
     """Return the format and the size in inches of the picture, checked before any work is done."""
     from cycleback.applications.plots import FORMATS
-    from cycleback.files import check_output
 
-    check_output(output, overwrite=overwrite, suffixes=[f".{format}" for format in FORMATS])
+    suffixes = [f".{format}" for format in FORMATS]
+    check_file(output, overwrite=overwrite, suffixes=suffixes, inputs=inputs)
     format = output.suffix.lower().removeprefix(".")
     if size is None:
         return format, None

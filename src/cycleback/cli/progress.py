@@ -11,6 +11,8 @@ from cycleback.cli.inputs import (
     check_table_and_picture,
     embed_alike,
     embed_inputs,
+    list_inputs,
+    note_repetitions,
 )
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, Overwrite, Picture, Run, Table, Videos
 from cycleback.cli.output import print_result
@@ -47,11 +49,13 @@ def progress(
     from cycleback.tables import write_table
 
     check_choice("alignment method", method, METHODS)
-    check_table_and_picture(output, picture, overwrite=overwrite)
+    inputs = list_inputs(videos, reference, goal, run, embeddings=embeddings)
+    check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs)
     if goal is None:
         embedding_set, reached = embed_inputs(videos, run=run, embeddings=embeddings), None
     else:
         embedding_set, reached = embed_alike(videos, goal, run=run, embeddings=embeddings)
+    note_repetitions(embedding_set)
     source, name = _find_reference(reference, embedding_set, run=run, embeddings=embeddings)
     report = measure_progress(embedding_set, name, source=source, goal=reached, method=method)  # type: ignore[arg-type]
     if picture is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import embed_inputs, one_line_errors, parse_videos
+from cycleback.cli.inputs import check_file, embed_inputs, list_inputs, one_line_errors, parse_videos
 from cycleback.cli.options import Embeddings, Json, Overwrite, Videos
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
@@ -40,8 +40,10 @@ def add(
     """
     from cycleback.files import check_output
     from cycleback.search import SearchIndex, add_videos, index_videos
+    from cycleback.search.index import check_index_folder
 
-    check_output(index, overwrite=True)
+    check_output(index, overwrite=True, inputs=list_inputs(videos, embeddings=embeddings))
+    check_index_folder(index)
     if embeddings is not None:
         saved = embed_inputs(videos, embeddings=embeddings)
         changes = add_videos(index, saved, run=run, replace_others=replace)
@@ -62,7 +64,7 @@ def add(
     print_result(
         {"index": str(index), **counts, **changed},
         f"{summary}; {len(corpus.videos)} videos, {corpus.num_frames} frames: {index}",
-        f"cycleback search query {index} {corpus.videos[0].name}@{corpus.times(0)[-1] / 2:.1f}",
+        ["search", "query", index, f"{corpus.videos[0].name}@{corpus.times(0)[-1] / 2:.1f}"],
         as_json=as_json,
     )
 
@@ -109,7 +111,8 @@ def query(
 
     check_backend(backend)
     if sheet is not None:
-        check_output(sheet, overwrite=overwrite, suffixes=SHEET_SUFFIXES)
+        inputs = list_inputs([moment, moment.rpartition("@")[0]], where, run)
+        check_file(sheet, overwrite=overwrite, suffixes=SHEET_SUFFIXES, inputs=inputs)
     if clips is not None:
         check_output(clips, overwrite=True)
     if backend != "exact" and not is_index(where):
@@ -145,7 +148,7 @@ def query(
         {"query": {"text": moment, **_describe(asked)}, "hits": list(map(_describe, hits)), "notes": notes}
         | files,
         f"{len(hits)} hits in {where}" + (f": {places}" if places else ""),
-        None if files else f"cycleback search query {where} {moment} --sheet hits.png",
+        None if files else ["search", "query", where, moment, "--sheet", "hits.png"],
         as_json=as_json,
     )
 
@@ -166,7 +169,7 @@ def remove(
     print_result(
         {"index": str(index), "removed": names, "videos": left},
         f"{len(set(names))} removed, {left} left: {index}",
-        f"cycleback search info {index}",
+        ["search", "info", index],
         as_json=as_json,
     )
 
@@ -205,6 +208,7 @@ def _describe(place: "Query | Hit") -> dict[str, Any]:
 def _print_hits(hits: "list[Hit]", notes: list[str]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("", "video", box=SIMPLE_HEAD, pad_edge=False)
@@ -212,7 +216,7 @@ def _print_hits(hits: "list[Hit]", notes: list[str]) -> None:
         table.add_column(column, justify="right")
     for place, hit in enumerate(hits, start=1):
         values = (f"{hit.seconds:.2f}", str(hit.frame), f"{hit.distance:.3f}", f"{hit.similarity:.2f}")
-        table.add_row(str(place), hit.video, *values)
+        table.add_row(str(place), escape(hit.video), *values)
     Console().print(table)
     for note in notes:
         print(f"note: {note}")

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs, one_line_errors, parse_videos
+from cycleback.cli.inputs import (
+    PRETRAINED,
+    check_choice,
+    check_file,
+    embed_inputs,
+    list_inputs,
+    note_repetitions,
+    one_line_errors,
+    parse_videos,
+)
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
 from cycleback.cli.output import print_result
 from cycleback.cli.pins import collect_pins, load_pins
@@ -78,17 +87,18 @@ def sync(
     from cycleback.applications import locate_videos, smooth_pace, write_edits, write_synced
     from cycleback.applications.edits import EDIT_SUFFIXES
     from cycleback.applications.sync import LAYOUTS
-    from cycleback.files import check_output
     from cycleback.video import probe
     from cycleback.video.writer import WRITE_SUFFIXES
 
     check_choice("layout", layout, LAYOUTS)
     check_choice("alignment method", method, METHODS)
     suffixes = WRITE_SUFFIXES if edits is None else EDIT_SUFFIXES
-    check_output(edits or output, overwrite=overwrite, suffixes=suffixes)
     _check_options(fps, sound, transfer_sound, is_edits=edits is not None)
+    inputs = list_inputs(videos, reference, sound, transfer_sound, run, embeddings=embeddings)
+    check_file(edits or output, overwrite=overwrite, suffixes=suffixes, inputs=inputs)
     track = _read_sound(sound)
     embedding_set = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
+    note_repetitions(embedding_set)
     names, files = list(embedding_set.names), locate_videos(embedding_set, embedding_set.names)
     pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
     if transfer_sound is not None:

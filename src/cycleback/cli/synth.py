@@ -45,6 +45,6 @@ def synth(
     print_result(
         {"directory": str(directory), "videos": len(rendered), "frames": frames},
         f"{len(rendered)} videos, {frames} frames: {directory}",
-        f"cycleback train {directory} -o runs/{directory.name}",
+        ["train", directory, "-o", f"runs/{directory.name}"],
         as_json=as_json,
     )

@@ -80,11 +80,11 @@ def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json
         lines.append("kept the untrained streams: fewer than three videos hold nothing more to learn")
     if state.is_interrupted:
         lines.append(f"Interrupted at update {state.step} of {total}; the run is saved in {output}")
-        next_command = f"cycleback train {directory} -o {output} --resume"
+        next_command = ["train", directory, "-o", output, "--resume"]
     else:
         lines += filter(None, [describe_backwards(read_log(output))])
         lines.append(f"trained in {state.seconds:.0f} s: {output}")
-        next_command = f"cycleback embed {directory} --run {output}"
+        next_command = ["embed", directory, "--run", output]
     print_result(facts, "\n".join(lines), next_command, as_json=as_json)
 
 

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cycleback.cli.inputs import PRETRAINED, check_choice, embed_inputs
+from cycleback.cli.inputs import (
+    PRETRAINED,
+    check_choice,
+    check_file,
+    embed_inputs,
+    list_inputs,
+    note_repetitions,
+)
 from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
 from cycleback.cli.output import print_result
 from cycleback.cli.pins import collect_pins
@@ -61,9 +68,14 @@ def labels(
     chosen = find_format(to_format)
     ending = "" if chosen.one_video else chosen.suffixes[0]
     output = output or Path(f"{label_file.stem}-all{ending}")
-    check_output(output, overwrite=overwrite)
+    inputs = list_inputs(videos, label_file, run, embeddings=embeddings)
+    if chosen.one_video and output.suffix not in chosen.suffixes:
+        check_output(output, overwrite=True, inputs=[label_file])  # a folder: its files are checked later
+    else:
+        check_file(output, overwrite=overwrite, inputs=inputs)
     known = read_annotations(label_file, format=from_format)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
+    note_repetitions(embedding_set)
     events, segments = match_labels(known, embedding_set)
     pins = collect_pins(
         embedding_set, pin, videos=videos, is_file_used=not no_pins, labelled={*events, *segments}
@@ -75,7 +87,9 @@ def labels(
         method=method,  # type: ignore[arg-type]
         pins=pins,
     )
-    path = write_annotations(output, list(result.videos.values()), format=to_format, overwrite=overwrite)
+    path = write_annotations(
+        output, list(result.videos.values()), format=to_format, overwrite=overwrite, inputs=inputs
+    )
     if not as_json:
         _print_labels(result)
     facts = result.to_json() | {"label_next": list(result.label_next[:MAX_NEXT])}
@@ -97,6 +111,7 @@ def _guess_format(output: Path | None) -> str:
 def _print_labels(result: "TransferredLabels") -> None:
     """Print the least certain labels, and the videos to label next."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from cycleback.annotations import Event
@@ -106,7 +121,7 @@ def _print_labels(result: "TransferredLabels") -> None:
     for name, label in rows[:MAX_ROWS]:
         ends = (label.at,) if isinstance(label, Event) else (label.start, label.end)
         when = "-".join(f"{result.videos[name].seconds(at):.2f}" for at in ends)
-        table.add_row(name, label.name, f"{when} s", f"{label.confidence:.2f}")
+        table.add_row(escape(name), escape(label.name), f"{when} s", f"{label.confidence:.2f}")
     Console().print(table)
     if len(rows) > MAX_ROWS:
         print(f"... and {len(rows) - MAX_ROWS} more")
@@ -143,17 +158,18 @@ def sound(
     from cycleback.applications.sound import SOUND_METHODS, SOUND_SUFFIXES, check_sound_pair
     from cycleback.data.folder import name_files
     from cycleback.embeddings import check_one_action
-    from cycleback.files import check_output
 
     check_choice("method of sound transfer", method, SOUND_METHODS)
     path = output or Path(f"{Path(target).stem}-with-sound.mp4")
-    check_output(path, overwrite=overwrite, suffixes=SOUND_SUFFIXES)
+    inputs = list_inputs([source, target], run, embeddings=embeddings)
+    check_file(path, overwrite=overwrite, suffixes=SOUND_SUFFIXES, inputs=inputs)
     names = [source, target]
     if embeddings is None:
         check_sound_pair(Path(source), Path(target))
         names = name_files([Path(source), Path(target)])
     embedding_set = embed_inputs([source, target], run=run, embeddings=embeddings)
     check_one_action(embedding_set)
+    note_repetitions(embedding_set)
     pins = collect_pins(embedding_set, pin, videos=[source, target], is_file_used=not no_pins)
     heard = transfer_sound(embedding_set, *names, method=method, pins=pins)  # type: ignore[arg-type]
     write_with_sound(path, locate_videos(embedding_set, names)[1], heard.audio, overwrite=overwrite)

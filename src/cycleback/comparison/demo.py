@@ -1,5 +1,6 @@
 """`cycleback demo`: what streams give without training and what training adds, on rendered videos."""
 
+import os
 import shutil
 import time
 from collections.abc import Mapping
@@ -17,9 +18,9 @@ from cycleback.comparison.plan import Plan
 from cycleback.comparison.rows import TrainingStopped, Workspace, score_row
 from cycleback.data import Dataset, read_dataset
 from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import OutputExistsError, UserError, require
+from cycleback.errors import UserError, require
 from cycleback.evaluation import TIME_ONLY, Report, evaluate
-from cycleback.files import write_bytes, write_json, write_text
+from cycleback.files import check_folder, write_bytes, write_json, write_text
 from cycleback.models import Encoder
 from cycleback.models.streams import describe_streams
 from cycleback.progress import Progress
@@ -27,6 +28,7 @@ from cycleback.recipe import Recipe, load_recipe
 from cycleback.runs import embed_videos, load_encoder, train
 from cycleback.runs.folder import build_pretrained
 from cycleback.synth import write_dataset
+from cycleback.synth.dataset import check_rendered
 
 TRAINED = "trained"
 TITLES = {
@@ -196,14 +198,10 @@ def _split(folder: Path) -> Dataset:
 
 
 def _make_folder(out: Path, overwrite: bool) -> Path:
-    if out.exists() and any(out.iterdir()):
-        if not overwrite:
-            raise OutputExistsError(f"{out} exists. Add --overwrite, or choose another folder with -o.")
-        foreign = sorted(path.name for path in out.iterdir() if not _is_ours(path.name))
-        if foreign:
-            raise OutputExistsError(
-                f"{out} holds {foreign[0]!r}, which no demo made. Choose another folder with -o."
-            )
+    names = os.listdir(out) if out.is_dir() else []
+    if any(not name.startswith(".") for name in names):  # hidden drafts are left by an interrupted demo
+        check_folder(out, marker="videos", is_own=_is_ours, overwrite=overwrite)
+        check_rendered(out / "videos", overwrite=True)
         shutil.rmtree(out)
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -120,8 +120,8 @@ class Row:
         )
 
 
-def open_folder(root: Path) -> None:
-    """Make the folder, or open one of an earlier comparison; refuse a folder that holds something else."""
+def check_comparison_folder(root: Path) -> None:
+    """Refuse a folder that holds something else than an earlier comparison."""
     marker = read_json(root / MARKER)
     if root.is_dir() and marker is None:
         foreign = sorted(path.name for path in root.iterdir() if not path.name.startswith("."))
@@ -133,6 +133,11 @@ def open_folder(root: Path) -> None:
         raise OutputExistsError(
             f"{root} was made by another version of cycleback. Choose another folder with -o."
         )
+
+
+def open_folder(root: Path) -> None:
+    """Make the folder, or open one of an earlier comparison."""
+    check_comparison_folder(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:

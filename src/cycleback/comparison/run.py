@@ -14,7 +14,14 @@ from cycleback.comparison.methods import DEFAULT, KEPT_UNTRAINED, UNTRAINED
 from cycleback.comparison.page import write_page
 from cycleback.comparison.plan import Plan, make_plan
 from cycleback.comparison.reading import best_method, list_warnings, write_reading
-from cycleback.comparison.rows import Row, Workspace, check_settings, make_row, open_folder
+from cycleback.comparison.rows import (
+    Row,
+    Workspace,
+    check_comparison_folder,
+    check_settings,
+    make_row,
+    open_folder,
+)
 from cycleback.errors import require
 from cycleback.files import write_json
 from cycleback.progress import Progress, ignore
@@ -70,6 +77,8 @@ def compare(
     """
     require("matplotlib", extra="plot", purpose="the comparison's page")
     started, progress = time.monotonic(), progress or Progress()
+    check_comparison_folder(Path(output))
+    choose_device(device)  # raises, if there is none of that name
     plan = make_plan(
         directory,
         methods=methods,

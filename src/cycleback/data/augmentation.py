@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from cycleback.errors import warn_slow_path
+from cycleback.ranges import Factor, Range, Share
 
 PIXELS_PER_PROGRAM = 1024
 # first column of each operation in the table of draws that the kernel reads
@@ -28,13 +29,13 @@ class AugmentSettings:
     """Ranges to draw from for each clip; the defaults are the paper's. A range (1, 1) is off, and so is 0."""
 
     enabled: bool = True  # False leaves frames unchanged
-    flip: float = 0.5  # probability of a horizontal flip; set 0 if the side matters (text, a machine)
-    brightness: float = 32 / 255  # largest value added to or subtracted from all pixels, which are in [0, 1]
-    contrast: tuple[float, float] = (0.5, 1.5)  # range of the factor about the mean of each frame and channel
-    hue: float = 0.0  # largest shift, as a fraction of the colour circle; 0.2 is common
-    saturation: tuple[float, float] = (1.0, 1.0)  # range of the factor; (0.5, 1.5) is common
-    crop: tuple[float, float] = (1.0, 1.0)  # range of the side of a random crop, as a fraction of the frame
-    noise: float = 0.0  # standard deviation of Gaussian noise, one pattern per clip
+    flip: Share = 0.5  # probability of a horizontal flip; set 0 if the side matters (text, a machine)
+    brightness: Share = 32 / 255  # largest value added to or subtracted from all pixels, which are in [0, 1]
+    contrast: tuple[Factor, Factor] = (0.5, 1.5)  # of the factor about the mean of each frame and channel
+    hue: Annotated[float, Range(0, 0.5)] = 0.0  # largest shift, in turns of the colour circle; 0.2 is common
+    saturation: tuple[Factor, Factor] = (1.0, 1.0)  # range of the factor; (0.5, 1.5) is common
+    crop: tuple[Share, Share] = (1.0, 1.0)  # range of the side of a random crop, as a fraction of the frame
+    noise: Share = 0.0  # standard deviation of Gaussian noise, one pattern per clip
 
     def __post_init__(self) -> None:
         for name, high in (("flip", 1.0), ("brightness", 1.0), ("hue", 0.5), ("noise", 1.0)):

@@ -16,6 +16,7 @@ from cycleback.data.records import (
     Label,
     NameIndex,
     VideoRecord,
+    check_name,
     natural_key,
 )
 from cycleback.data.sources import is_frame
@@ -90,6 +91,7 @@ def _find_videos(root: Path) -> list[VideoRecord]:
         raise DataError(_explain_empty(root))
     paths: dict[str, Path] = {}
     for video in videos:
+        check_name(video.path)
         if video.name in paths:
             first, second = (path.relative_to(root).as_posix() for path in (paths[video.name], video.path))
             raise DataError(
@@ -263,6 +265,7 @@ def select_records(videos: Videos) -> tuple[Sequence[VideoRecord], Sequence[str]
         return videos.records, videos.event_names
     paths = list(dict.fromkeys(Path(video) for video in videos))
     for path in paths:
+        check_name(path)
         if not path.exists():
             raise DataError(f"{path} does not exist; check the spelling of the path")
     return [VideoRecord(name, path) for name, path in zip(name_files(paths), paths, strict=True)], ()

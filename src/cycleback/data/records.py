@@ -1,6 +1,7 @@
 """A data set: its videos with their labels, and how people write the names of videos."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -103,6 +104,15 @@ class Dataset:
         return replace(self, records=tuple(record for record in self.records if record.name in wanted))
 
 
+def check_name(name: Path | str) -> None:
+    """Refuse a name that tables, pages and terminals cannot show: with control characters, or not UTF-8."""
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in str(name)):
+        raise DataError(
+            f"the name {str(name)!r} holds a line break, another control character or bytes that are not "
+            "UTF-8. Rename it."
+        )
+
+
 class NameIndex:
     """Find the video that is meant by a name written in a labels or splits file."""
 
@@ -140,4 +150,5 @@ def remove_suffix(name: str) -> str:
 def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
     """Return a sort key that puts `clip2` before `clip10`; the text decides between `1` and `01`."""
     parts = [part for part in re.split(r"([0-9]+)", name) if part]
-    return tuple((not part[0].isdigit(), int(part) if part[0].isdigit() else 0, part) for part in parts)
+    numbers = [int(part) if part[0] in "0123456789" else None for part in parts]
+    return tuple((number is None, number or 0, part) for number, part in zip(numbers, parts, strict=True))

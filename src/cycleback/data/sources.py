@@ -189,6 +189,8 @@ def _find_times(path: Path, arrays: dict[str, NDArray[np.generic]], num_frames: 
 
 def record_digest(record: VideoRecord) -> str:
     """Fingerprint the content of a video; for a folder, its images and frame rate."""
+    if record.path.exists() and not (record.path.is_file() or record.path.is_dir()):
+        raise DataError(f"{record.path} is a pipe or a device, not a file. Remove it.")
     try:
         return _folder_digest(record.path) if record.kind == "frames" else file_digest(record.path)
     except OSError as error:

@@ -7,7 +7,7 @@ Shapes: N frames of a whole video, D embedding size.
 
 import json
 import operator
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,10 +16,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cycleback.errors import EmbeddingError, OutputExistsError, did_you_mean
-from cycleback.files import atomic_folder
+from cycleback.data.records import check_name
+from cycleback.errors import DataError, EmbeddingError, did_you_mean
+from cycleback.files import atomic_folder, check_folder
 
 INDEX = "index.json"
+FILES = (INDEX, "embeddings.npy", "times.npy", "phases.npy")
 FORMAT = "cycleback-embeddings"
 VERSION = 1
 
@@ -129,8 +131,10 @@ class SetIndex:
                 dict(content.get("streams", {})),
                 tuple(content.get("mirrored", ())),
             )
+            for entry in entries:
+                check_name(entry.name)
             is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, DataError) as error:
             raise ValueError(f"it is damaged ({error!r})") from error
         if not is_whole or not entries:
             raise ValueError("it is damaged (its videos are missing, doubled or overlap)")
@@ -163,14 +167,15 @@ def read_folder(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float64],
     return embeddings, times, index
 
 
+def check_set_folder(folder: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> Path:
+    """Refuse a folder that cannot become an embedding set; only embedding sets are replaced."""
+    return check_folder(folder, marker=INDEX, is_own=FILES.__contains__, overwrite=overwrite, inputs=inputs)
+
+
 @contextmanager
 def new_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield a draft folder that becomes `folder` when the block succeeds; overwrite embedding sets only."""
-    is_taken = folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))
-    if overwrite and is_taken and not (folder / INDEX).is_file():
-        raise OutputExistsError(
-            f"{folder} is not an embedding set and is not overwritten. Choose another folder."
-        )
+    check_set_folder(folder, overwrite=overwrite)
     with atomic_folder(folder, overwrite=overwrite) as draft:
         yield draft
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.data.sources import display_height, iter_chosen_frames
 from cycleback.errors import DataError
-from cycleback.files import atomic_file, check_output
+from cycleback.files import atomic_file, check_output, join_inside
 from cycleback.models.movenet import JOINTS, MoveNet, Variant
 from cycleback.models.streams import TORSO
 from cycleback.progress import Counter, ignore
@@ -110,6 +110,7 @@ def write_poses(
     folder: Path,
     *,
     overwrite: bool = False,
+    inputs: Sequence[Path] = (),
     progress: Counter = ignore,
 ) -> None:
     """Write the poses of each record to `folder`, as NAME.npz and NAME.csv.
@@ -118,12 +119,14 @@ def write_poses(
     displayed, `scores` (N, 17), and the names of the `joints` (17,). The .csv has one row per frame.
 
     Args:
+        inputs: files and folders that are never replaced.
         progress: called with (videos done, videos).
     """
     for record in records:
         if record.kind == "sequence":
             raise DataError(f"{record.path} is a sequence of features and shows no people; expected a video")
-        check_output(folder / f"{record.name}.npz", overwrite=overwrite)
+        for suffix in (".npz", ".csv"):
+            check_output(join_inside(folder, record.name + suffix), overwrite=overwrite, inputs=inputs)
     for done, record in enumerate(records, start=1):
         poses, times = cache.load(record), cache.frames.load(record).times
         key_points, scores = poses[..., 1::-1] * display_height(record), poses[..., 2]

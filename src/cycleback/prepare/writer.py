@@ -1,5 +1,6 @@
 """Write a data set folder: videos, labels.csv, splits.csv and people.csv."""
 
+import json
 import os
 import shutil
 from collections import Counter
@@ -9,9 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from cycleback.data.folder import PEOPLE_FILE, SPLITS_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
-from cycleback.errors import DataError, OutputExistsError
-from cycleback.files import atomic_folder
+from cycleback.errors import DataError
+from cycleback.files import atomic_folder, check_folder, write_json
 from cycleback.tables import write_table
+
+MARKER = "prepared.json"  # lists what a prepared folder holds, so that only such a folder is replaced
 
 
 class DatasetWriter:
@@ -90,23 +93,32 @@ def new_dataset(destination: Path, *, source: Path, overwrite: bool) -> Iterator
         writer = DatasetWriter(draft)
         yield writer
         writer.write_tables()
+        write_json(draft / MARKER, {"made_by": "cycleback data prepare", "files": _list_files(draft, writer)})
+
+
+def _list_files(folder: Path, writer: DatasetWriter) -> list[str]:
+    """List the names in a folder and in its folders of actions; a folder of frames is one name."""
+    names = sorted(os.listdir(folder))
+    actions = [name for name in names if (folder / name).is_dir() and name not in writer]
+    return names + [f"{action}/{name}" for action in actions for name in sorted(os.listdir(folder / action))]
 
 
 def _check_destination(destination: Path, source: Path, overwrite: bool) -> None:
     """Refuse to overwrite the source, or anything that is not a prepared data set."""
     if source.resolve().is_relative_to(destination.resolve()):
         raise DataError(f"{destination} contains the source {source}. Choose another output folder.")
-    if destination.exists() and not destination.is_dir():
-        raise OutputExistsError(f"{destination} is a file. Choose a folder that does not exist yet.")
-    if not destination.exists() or not any(destination.iterdir()):
-        return
-    if not overwrite:
-        raise OutputExistsError(f"{destination} is not empty. Add --overwrite, or choose another folder.")
-    if not (destination / SPLITS_FILE).is_file():
-        raise OutputExistsError(
-            f"{destination} is not a prepared data set (no {SPLITS_FILE}), so it is not overwritten. "
-            "Remove it yourself, or choose another folder."
-        )
+    try:
+        listed = set(json.loads((destination / MARKER).read_text("utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        listed = set()
+
+    def is_own(name: str) -> bool:
+        inside = {file for file in listed if file.startswith(f"{name}/")}
+        if inside and not {f"{name}/{child}" for child in os.listdir(destination / name)} <= inside:
+            return False
+        return name in listed or name == MARKER
+
+    check_folder(destination, marker=MARKER, is_own=is_own, overwrite=overwrite)
 
 
 def place_file(source: Path, target: Path, *, link: bool) -> None:

@@ -103,7 +103,7 @@ def load_saved_recipe(path: Path) -> Recipe:
     A recipe without `encoder.streams` is from a version that saw only appearance, by the paper's embedder.
     """
     encoder = read_toml(path).get("encoder", {})
-    if "streams" in encoder:
+    if not isinstance(encoder, dict) or "streams" in encoder:
         return load_recipe(path)
     embedder = encoder.get("embedder", "conv")
     return load_recipe(path, shared=['encoder.streams=["appearance"]', f"encoder.embedder={embedder}"])
@@ -139,6 +139,8 @@ def _read(source: Path | str, seen: tuple[Path, ...] = ()) -> tuple[dict[str, An
     parent = own.pop("extends", None)
     if parent is None:
         return copy.deepcopy(own), own
+    if not isinstance(parent, str):
+        raise ConfigError(f"{path}: extends must be the name or the file of a recipe, got {parent!r}")
     inherited = _read(path.parent / parent if parent.endswith(".toml") else parent, (*seen, path))[1]
     return own, _extend(inherited, own)
 
@@ -160,7 +162,8 @@ def _read_packaged(name: str) -> dict[str, Any]:
 
 
 def _extend(inherited: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    weights = own.get("loss", {}).get("weights")
+    loss = own.get("loss")
+    weights = loss.get("weights") if isinstance(loss, Mapping) else None
     if isinstance(weights, Mapping) and isinstance(inherited.get("loss"), dict):
         inherited["loss"].pop("weights", None)  # losses replace those of the parent; they are not added
     merge(inherited, own)

@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
 from cycleback.data.augmentation import AugmentSettings
 from cycleback.errors import one_of
 from cycleback.models import BASES, EMBEDDERS, STREAMS
 from cycleback.models.streams import Stream
+from cycleback.ranges import MAX_CHANNELS, Channels, Factor, Range, Scale, Share, ShareBelow1, Weight
 from cycleback.training.settings import OptimizerSettings, RunSettings
 
+Context = Annotated[int, Range(1, 1000)]
+Stride = Annotated[int, Range(1, 100_000)]
 LossName = Literal["match", "tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
 
 
@@ -24,14 +27,14 @@ LossName = Literal["match", "tcc", "stochastic_tcc", "tcn", "order", "sal", "sup
 class DataSettings:
     """Which frames of which videos."""
 
-    frame_size: int = 112
+    frame_size: Annotated[int, Range(16, 2048)] = 112
     action: str = ""  # train on this action only; "" trains on all, with one action per batch
     fit: Literal["stretch", "crop"] = "stretch"
-    held_out: float = 0.2  # share of the videos kept out of training
+    held_out: ShareBelow1 = 0.2  # share of the videos kept out of training
     sampler: Literal["random_sorted", "segments", "strided"] = "random_sorted"
-    frames_per_video: int = 32
-    stride: int = 16  # frames between two sampled frames, of sampler "strided"
-    context_scale: tuple[float, float] = (1.0, 1.0)  # factor on the context stride, drawn once per clip
+    frames_per_video: Annotated[int, Range(2, 10_000)] = 32
+    stride: Stride = 16  # frames between two sampled frames, of sampler "strided"
+    context_scale: tuple[Factor, Factor] = (1.0, 1.0)  # factor on the context stride, drawn once per clip
 
     def __post_init__(self) -> None:
         low, high = self.context_scale
@@ -45,7 +48,7 @@ class DataSettings:
 class EfficientNetLite0Settings:
     """`block` is the last block kept."""
 
-    block: int = 10
+    block: Annotated[int, Range(0, 15)] = 10
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class TimmSettings:
     """A model of timm, by its name. Weights are "pretrained", a file, or "" for random values."""
 
     model: str = ""
-    stage: int = -1
+    stage: Annotated[int, Range(-100, 100)] = -1
     weights: str = "pretrained"
 
 
@@ -77,7 +80,7 @@ class TransformersSettings:
 class VectorSettings:
     """Poses or other vectors instead of images; `in_features` 0 takes the size of the data."""
 
-    in_features: int = 0
+    in_features: Annotated[int, Range(0, 1_000_000)] = 0
     velocity: bool = True  # append the difference to the previous frame
 
 
@@ -85,50 +88,61 @@ class VectorSettings:
 class EmbedderSettings:
     """What all trained embedders share; the defaults are small enough for two CPU cores."""
 
-    embedding_size: int = 32
-    embedding_gain: float = 1.0  # on the first weights of the embedding; below 1 starts faster
-    norm_momentum: float = 0.1
-    dropout: float = 0.1
+    embedding_size: Channels = 32
+    embedding_gain: Scale = 1.0  # on the first weights of the embedding; below 1 starts faster
+    norm_momentum: Share = 0.1
+    dropout: ShareBelow1 = 0.1
     normalize: bool = False
+
+
+def _require_convolution(embedder: str, conv_channels: tuple[int, ...]) -> None:
+    if not conv_channels:
+        raise ValueError(f"encoder.{embedder}.conv_channels must name at least one convolution, got []")
 
 
 @dataclass(frozen=True)
 class ConvSettings(EmbedderSettings):
     """The paper's embedder."""
 
-    reduce_channels: int = 32  # of a 1x1 convolution in front; 0: none
-    conv_channels: tuple[int, ...] = (64, 64)
-    fc_channels: tuple[int, ...] = (128,)
-    capacity: float = 1.0  # factor on all channels
+    reduce_channels: Annotated[int, Range(0, MAX_CHANNELS)] = 32  # of a 1x1 convolution in front; 0: none
+    conv_channels: tuple[Channels, ...] = (64, 64)
+    fc_channels: tuple[Channels, ...] = (128,)
+    capacity: Annotated[float, Range(0, 100, has_low=False)] = 1.0  # factor on all channels
     batch_norm: bool = True
     pooling: Literal["max", "avg", "flatten"] = "max"
-    context_frames: int = 2
-    context_stride: int = 5
+    context_frames: Context = 2
+    context_stride: Stride = 5
+
+    def __post_init__(self) -> None:
+        _require_convolution("conv", self.conv_channels)
 
 
 @dataclass(frozen=True)
 class MLPSettings(EmbedderSettings):
     """Fully connected layers on the frame and its context."""
 
-    embedding_size: int = 64
-    fc_channels: tuple[int, ...] = (256,)
-    context_frames: int = 3
-    context_stride: int = 4
+    embedding_size: Channels = 64
+    fc_channels: tuple[Channels, ...] = (256,)
+    context_frames: Context = 3
+    context_stride: Stride = 4
 
 
 @dataclass(frozen=True)
 class GRUSettings(EmbedderSettings):
     """Convolutions on each frame and a recurrent network over all frames so far."""
 
-    conv_channels: tuple[int, ...] = (64, 64)
-    hidden_size: int = 128
+    conv_channels: tuple[Channels, ...] = (64, 64)
+    hidden_size: Channels = 128
+
+    def __post_init__(self) -> None:
+        _require_convolution("gru", self.conv_channels)
 
 
 @dataclass(frozen=True)
 class PooledSettings:
     """Features averaged over a grid of cells; nothing is trained."""
 
-    grid: int = 3
+    grid: Annotated[int, Range(1, 1000)] = 3
     standardize: bool = True
 
 
@@ -180,9 +194,9 @@ class EncoderSettings:
 class MatchSettings:
     """Matches found by warping the untrained streams, or vectors."""
 
-    sigma: float = 1.0  # frames by which a match may be off
-    temperature: float = 1.0
-    l2_weight: float = 1e-3
+    sigma: Scale = 1.0  # frames by which a match may be off
+    temperature: Scale = 1.0
+    l2_weight: Weight = 1e-3
 
 
 @dataclass(frozen=True)
@@ -192,12 +206,12 @@ class TCCSettings:
     kind: Literal["regression", "classification", "mse", "huber"] = "regression"
     similarity: Literal["l2", "cosine"] = "l2"
     scaling: Literal["dimension", "none"] = "dimension"
-    temperature: float = 0.1
-    variance_weight: float = 1e-3
+    temperature: Scale = 0.1
+    variance_weight: Weight = 1e-3
     variance_term: Literal["log_variance", "log_sigma"] = "log_variance"
     index: Literal["time", "position"] = "time"
-    huber_delta: float = 0.1
-    label_smoothing: float = 0.0
+    huber_delta: Scale = 0.1
+    label_smoothing: ShareBelow1 = 0.0
     normalize: bool = False
 
 
@@ -205,41 +219,41 @@ class TCCSettings:
 class StochasticSettings:
     """Cycles sampled at random instead of all pairs; the other settings are those of `tcc`."""
 
-    cycle_length: int = 2
-    fraction: float = 1.0  # cycles per frame of the batch
+    cycle_length: Annotated[int, Range(2, 1000)] = 2
+    fraction: Annotated[float, Range(0, 100, has_low=False)] = 1.0  # cycles per frame of the batch
 
 
 @dataclass(frozen=True)
 class TCNSettings:
     """Single-view time-contrastive loss with positives a few frames away."""
 
-    positive_window: int = 3  # frames; the paper has 5, too far where a phase takes a few frames
-    temperature: float = 1.0
-    l2_weight: float = 0.002
+    positive_window: Stride = 3  # frames; the paper has 5, too far where a phase takes a few frames
+    temperature: Scale = 1.0
+    l2_weight: Weight = 0.002
 
 
 @dataclass(frozen=True)
 class SaLSettings:
     """Shuffle and Learn: are three frames in order?"""
 
-    triplets_per_video: int = 8
-    shuffled_fraction: float = 0.75
-    hidden_sizes: tuple[int, ...] = (128, 64)
+    triplets_per_video: Annotated[int, Range(1, 10_000)] = 8
+    shuffled_fraction: Share = 0.75
+    hidden_sizes: tuple[Channels, ...] = (128, 64)
 
 
 @dataclass(frozen=True)
 class SupervisedSettings:
     """Phase labels, for data sets that have them."""
 
-    label_smoothing: float = 0.0
-    dropout: float = 0.0
+    label_smoothing: ShareBelow1 = 0.0
+    dropout: ShareBelow1 = 0.0
 
 
 @dataclass(frozen=True)
 class LossSettings:
     """A weighted sum of losses, and the settings of each."""
 
-    weights: Mapping[str, float] = field(default_factory=lambda: {"match": 1.0, "tcc": 0.2})
+    weights: Mapping[str, Weight] = field(default_factory=lambda: {"match": 1.0, "tcc": 0.2})
     match: MatchSettings = field(default_factory=MatchSettings)
     tcc: TCCSettings = field(default_factory=TCCSettings)
     stochastic: StochasticSettings = field(default_factory=StochasticSettings)

@@ -7,8 +7,8 @@ data, its scores and its permitted use.
 import copy
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_feat
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import write_json, write_text
 from cycleback.models import STREAMS, Encoder, FusedBase, Precision, load_weights
+from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.models.streams import Stream
 from cycleback.progress import Counter, ignore
@@ -30,7 +31,8 @@ from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder, recipe_toml
 from cycleback.recipe.files import load_saved_recipe
 from cycleback.recipe.sections import EncoderSettings
 from cycleback.training.held_out import choose_held_out
-from cycleback.training.log import require_tensorboard
+from cycleback.training.log import LOG_FILE, require_tensorboard
+from cycleback.training.state import STATE_FILE
 from cycleback.training.videos import load_vectors
 
 VIDEOS_FILE = "videos.json"
@@ -154,12 +156,13 @@ def choose_device(device: torch.device | str | None = None) -> torch.device:
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        torch.empty(0, device=device)
-        return torch.device(device)
-    except (RuntimeError, AssertionError) as error:  # an unknown name, or a GPU that is not there
-        raise UserError(
-            f"cannot compute on device {str(device)!r}; expected cpu, or a GPU such as cuda"
-        ) from error
+        chosen = torch.device(device)
+        is_there = chosen.type in ("cpu", "cuda") and len(torch.empty(1, device=chosen).cpu()) == 1
+    except (RuntimeError, AssertionError, ValueError):  # an unknown name, or a GPU that is not there
+        is_there = False
+    if not is_there:
+        raise UserError(f"cannot compute on device {str(device)!r}; expected cpu, or a GPU such as cuda")
+    return chosen
 
 
 def saved_recipe(folder: Path) -> Recipe:
@@ -233,6 +236,8 @@ def records_of_action(dataset: Dataset, action: str) -> tuple[VideoRecord, ...]:
 
 def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
     """Make a run folder with its recipe and split; return the recipe completed from the data."""
+    if output.is_file():
+        raise OutputExistsError(f"{output} is a file, not a run folder. Choose another name with -o.")
     if output.exists() and any(output.iterdir()):
         raise OutputExistsError(
             f"{output} exists. Resume it with --resume, or choose another folder with -o."
@@ -266,10 +271,22 @@ def _write_videos(output: Path, split: dict[str, list[str]], dataset: Dataset) -
     write_json(output / VIDEOS_FILE, {**split, "folder": str(dataset.root.resolve())}, overwrite=True)
 
 
+@contextmanager
+def remove_unsaved(output: Path, *, is_new: bool) -> Iterator[None]:
+    """Remove a new run if the block ends in an error, or by Ctrl-C, before anything was saved."""
+    try:
+        yield
+    except BaseException:
+        if is_new and not any((output / name).exists() for name in (WEIGHTS_FILE, STATE_FILE)):
+            remove_run(output)
+        raise
+
+
 def remove_run(output: Path) -> None:
-    """Remove the files of `create_run`, for a run that cannot start."""
-    for name in (RECIPE_FILE, VIDEOS_FILE):
-        (output / name).unlink(missing_ok=True)
+    """Remove a run that ended before its first save: there is nothing in it to use or to resume."""
+    for path in output.glob("*"):
+        if path.name in (RECIPE_FILE, VIDEOS_FILE, LOG_FILE) or path.name.startswith("events.out.tfevents"):
+            path.unlink()
     with suppress(OSError):
         output.rmdir()
 

@@ -9,7 +9,7 @@ import torch
 
 from cycleback.alignment.cycles import warped_cycle_rate
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset
-from cycleback.errors import ConfigError, UserError
+from cycleback.errors import ConfigError
 from cycleback.files import write_text
 from cycleback.models import Encoder, FusedBase, load_weights, save_encoder
 from cycleback.models.pooling_embedders import PooledEmbedder
@@ -30,7 +30,7 @@ from cycleback.runs.folder import (
     find_run,
     keeps_untrained,
     open_run,
-    remove_run,
+    remove_unsaved,
     run_records,
 )
 from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
@@ -69,6 +69,7 @@ def train(
         raise ConfigError(f"a resumed run keeps the settings in {output / RECIPE_FILE}: pass no recipe")
     with join_processes(choose_device(device)) as processes:
         progress = progress if progress is not None and processes.is_first else Progress()
+        is_new = processes.is_first and not resume
         with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
             _check_loss(recipe or Recipe())
@@ -76,23 +77,19 @@ def train(
                 raise ConfigError(
                     f"{output} keeps the untrained encoder: there is nothing to resume. Train anew."
                 )
-            is_new = processes.is_first and not resume
             recipe = create_run(output, recipe or Recipe(), dataset) if is_new else open_run(output, dataset)
-            try:
+            with remove_unsaved(output, is_new=is_new):
                 trainer, evaluate_held_out = _prepare(
                     output, recipe, dataset, cache=cache, progress=progress, processes=processes
                 )
-            except UserError:
-                if is_new:
-                    remove_run(output)
-                raise
         settings = tomllib.loads(recipe_toml(recipe))["encoder"]
-        state = trainer.run(
-            output,
-            evaluate_held_out=evaluate_held_out,
-            on_step=progress.on_training(output.name, recipe.optimizer.num_updates),
-            on_save=lambda step, encoder=trainer.encoder: save_encoder(output, encoder, settings),  # type: ignore[misc]
-        )
+        with remove_unsaved(output, is_new=is_new):
+            state = trainer.run(
+                output,
+                evaluate_held_out=evaluate_held_out,
+                on_step=progress.on_training(output.name, recipe.optimizer.num_updates),
+                on_save=lambda step, encoder=trainer.encoder: save_encoder(output, encoder, settings),  # type: ignore[misc]
+            )
         if processes.is_first and not state.is_interrupted:
             frames = FrameCache(cache, size=trainer.encoder.frame_size, fit=trainer.encoder.fit)
             state = _keep_better(output, recipe, dataset, state, encoder=trainer.encoder, frames=frames)

@@ -32,7 +32,7 @@ from cycleback.search.corpus import Corpus, Shard
 MANIFEST, LOCK = "manifest.json", ".lock"
 FORMAT, VERSION = "cycleback-search", 1
 OWN_FILES = re.compile(  # the names above, drafts of them, and the copies of a backend that was removed
-    rf"\.?([0-9a-f]+\.)?(shard|lance|faiss)-.*|(\.[0-9a-f]+\.)?{re.escape(MANIFEST)}|{re.escape(LOCK)}"
+    rf"(\.[0-9a-f]+\.)?(shard-\d+|(lance|faiss)-[0-9a-f]+)(\.\w+)?|(\.[0-9a-f]+\.)?{re.escape(MANIFEST)}|{re.escape(LOCK)}"
 )
 
 
@@ -92,6 +92,9 @@ class Manifest:
         if version != VERSION:
             raise ValueError(f"it has format version {version!r}, this program reads {VERSION}")
         videos = [IndexedVideo(**video) for video in content.pop("videos")]
+        for video in videos:
+            if not re.fullmatch(r"shard-\d+", video.shard):
+                raise ValueError(f"{video.name!r} is in {video.shard!r}, which is no part of the index")
         return cls(videos={video.name: video for video in videos}, **content)
 
 
@@ -246,7 +249,7 @@ def _compare(
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Create the folder if needed and lock it against changes by other processes."""
-    _refuse_other_folder(folder)
+    check_index_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LOCK).open("w") as lock:
@@ -258,11 +261,13 @@ def _locked(folder: Path) -> Iterator[None]:
         raise UserError(f"cannot write {folder}: {reason}. The index is unchanged.") from error
 
 
-def _refuse_other_folder(folder: Path) -> None:
+def check_index_folder(folder: Path) -> None:
     """Refuse a folder with files that are not those of an index."""
-    if folder.is_dir():
+    if is_index(folder):
+        Manifest.read(folder)  # another program may have made a file of this name
+    elif folder.is_dir():
         others = [path.name for path in folder.iterdir() if not OWN_FILES.fullmatch(path.name)]
-        if others and not is_index(folder):
+        if others:
             raise OutputExistsError(
                 f"{folder} exists and is not a search index (it holds {others[0]!r}). Choose another folder."
             )

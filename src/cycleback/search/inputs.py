@@ -20,7 +20,15 @@ from cycleback.models.streams import SCALES
 from cycleback.progress import Counter, ignore
 from cycleback.runs import PRETRAINED, embed_videos, load_encoder
 from cycleback.search.corpus import Corpus
-from cycleback.search.index import Changes, Manifest, SearchIndex, add_videos, is_index, select_new
+from cycleback.search.index import (
+    Changes,
+    Manifest,
+    SearchIndex,
+    add_videos,
+    check_index_folder,
+    is_index,
+    select_new,
+)
 from cycleback.search.query import Query, find_video, make_frame_query, make_image_query, parse_moment
 from cycleback.video import VIDEO_SUFFIXES
 
@@ -102,6 +110,7 @@ def index_videos(
         progress: called with (frames done, frames in total).
     """
     folder = Path(folder)
+    check_index_folder(folder)
     known = Manifest.read(folder) if is_index(folder) else None
     run = run or (known.run if known else None) or PRETRAINED
     records, event_names = select_records(videos)

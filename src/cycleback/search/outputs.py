@@ -30,7 +30,8 @@ def write_sheet(path: Path | str, query: Query, hits: Sequence[Hit], *, overwrit
     """Write a contact sheet as .png or .jpg."""
     from PIL import Image
 
-    path = check_output(path, overwrite=overwrite, suffixes=SHEET_SUFFIXES)
+    shown = [path for path in (query.path, *(hit.path for hit in hits)) if path is not None]
+    path = check_output(path, overwrite=overwrite, suffixes=SHEET_SUFFIXES, inputs=shown)
     stream = io.BytesIO()
     kind = "PNG" if path.suffix.lower() == ".png" else "JPEG"
     Image.fromarray(draw_sheet(query, hits)).save(stream, kind)
@@ -86,9 +87,11 @@ def write_clips(
     if not 0 < seconds < float("inf"):
         raise ValueError(f"seconds must be above 0, got {seconds}")
     paths = {}
+    inputs = [hit.path for hit in hits if hit.path is not None]
     for place, hit in enumerate(hits, start=1):
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", hit.video)
-        path = check_output(Path(folder) / f"{place:02d}-{name}-{hit.seconds:.2f}s.mp4", overwrite=overwrite)
+        path = Path(folder) / f"{place:02d}-{name}-{hit.seconds:.2f}s.mp4"
+        check_output(path, overwrite=overwrite, inputs=inputs)
         if hit.path is None or not hit.path.is_file():
             raise DataError(f"{hit.video}: cannot cut a clip, there is no video file at {hit.path}")
         paths[path] = hit

@@ -7,6 +7,7 @@ worker does not load the caller's modules.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from cycleback.errors import DataError, OutputExistsError, VideoError
-from cycleback.files import atomic_folder
+from cycleback.errors import VideoError
+from cycleback.files import atomic_folder, check_folder
 from cycleback.progress import Counter, ignore
 from cycleback.synth.motion import ANOMALIES
 from cycleback.synth.pouring import check_settings, check_size, plan_take, render_audio, render_frames
@@ -29,7 +30,9 @@ from cycleback.tables import write_table
 from cycleback.video import write_video
 
 FPS = 30.0
-TRUTH_FORMAT = 1
+TRUTH_FILE, TRUTH_FORMAT = "truth.json", 1
+TABLES = (TRUTH_FILE, "labels.csv", "anomalies.csv", "splits.csv")  # the demo adds the last
+OWN_VIDEO = re.compile(r"pouring_\d{3,}\.mp4")
 
 Truth = dict[str, Any]
 
@@ -74,16 +77,13 @@ def write_dataset(
         anomalies: In how many of the videos, the last ones, something goes wrong: each kind in turn.
         jobs: Processes; None for one per core.
         progress: Called with (videos done, videos in total) after each video.
-        overwrite: Overwrite a folder that is not empty.
+        overwrite: Overwrite a folder that was rendered before.
     """
     _check_counts(videos=videos, anomalies=anomalies, jobs=jobs, seed=seed)
     check_settings(level=level, fps=FPS, anomaly=None)
     check_size(size)
     target = Path(directory)
-    if target.exists() and not target.is_dir():
-        raise DataError(f"{target} is a file; give a folder to write the videos into")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise OutputExistsError(f"{target} is not empty. Add --overwrite, or give another folder.")
+    check_rendered(target, overwrite=overwrite)
     with atomic_folder(target, overwrite=overwrite) as folder:
         work = [
             Job(
@@ -102,8 +102,18 @@ def write_dataset(
         _write_tables(folder, written)
         by_name = {video.name: truth for video, truth in zip(written, truths, strict=True)}
         text = json.dumps(settings | {"videos": by_name}, separators=(",", ":"), allow_nan=False)
-        (folder / "truth.json").write_text(text + "\n", encoding="utf-8")
+        (folder / TRUTH_FILE).write_text(text + "\n", encoding="utf-8")
     return written
+
+
+def check_rendered(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that cannot be made; only a rendered folder to which nothing was added is replaced."""
+    check_folder(
+        folder,
+        marker=TRUTH_FILE,
+        is_own=lambda name: name in TABLES or OWN_VIDEO.fullmatch(name) is not None,
+        overwrite=overwrite,
+    )
 
 
 def video_seed(seed: int, index: int) -> int:

@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from cycleback.ranges import Count, CountOr0, Range, Scale, Seed, ShareBelow1, Weight
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -12,18 +14,18 @@ class OptimizerSettings:
     """How the weights are updated. The paper uses Adam, a fixed learning rate and coupled weight decay."""
 
     name: Literal["adam", "adamw", "sgd"] = "adam"
-    num_updates: int = 1000
-    batch_size: int = 6  # videos per batch, over all processes together
-    accumulate: int = 1  # batches per update; their losses are averaged
-    learning_rate: float = 1e-3
-    base_factor: float = 1.0  # on the learning rate of the base; below 1, pretrained features change slowly
-    weight_decay: float = 1e-5
-    momentum: float = 0.9  # of sgd
-    clip_norm: float = 10.0  # largest allowed norm of the gradient; 0 never clips
+    num_updates: Count = 1000
+    batch_size: Annotated[int, Range(2, 10_000)] = 6  # videos per batch, over all processes together
+    accumulate: Annotated[int, Range(1, 10_000)] = 1  # batches per update; their losses are averaged
+    learning_rate: Annotated[float, Range(0, 100)] = 1e-3
+    base_factor: Scale = 1.0  # on the learning rate of the base; below 1, pretrained features change slowly
+    weight_decay: Weight = 1e-5
+    momentum: ShareBelow1 = 0.9  # of sgd
+    clip_norm: Annotated[float, Range(0, 10**6)] = 10.0  # largest norm of the gradient; 0 never clips
     schedule: Literal["constant", "cosine", "step"] = "cosine"
-    warmup_updates: int = 20  # updates over which the learning rate rises linearly
-    step_updates: tuple[int, ...] = (5000, 10000)  # at which schedule "step" applies `step_factor`
-    step_factor: float = 0.1
+    warmup_updates: CountOr0 = 20  # updates over which the learning rate rises linearly
+    step_updates: tuple[CountOr0, ...] = (5000, 10000)  # at which schedule "step" applies `step_factor`
+    step_factor: Scale = 0.1
 
     def __post_init__(self) -> None:
         for name in ("num_updates", "accumulate"):
@@ -59,18 +61,18 @@ class OptimizerSettings:
 class RunSettings:
     """Seed, intervals and arithmetic of a run."""
 
-    seed: int = 0
+    seed: Seed = 0
     start_from: str = ""  # a run folder or model name whose encoder to start from; "": new weights
-    save_every: int = 100  # updates between saves
-    log_every: int = 10  # updates between log lines
+    save_every: Count = 100  # updates between saves
+    log_every: Count = 10  # updates between log lines
     precision: Precision = "float32"  # of the forward pass; weights, gradients and losses stay in float32
     channels_last: bool = False  # memory layout (H, W, channels) in the base: faster convolutions on GPUs
     compile: bool = False  # use torch.compile on the forward pass; the first update then takes a minute
     deterministic: bool = False  # use only operations that give the same bits each time
     cuda_graph: bool = True  # on a GPU, replay forward and backward as one CUDA graph where possible
-    ema_decay: float = 0.0  # save a running average of the weights with this decay; 0: the weights themselves
-    select_every: int = 0  # updates between evaluations of the held-out videos; 0 keeps the last weights
-    patience: int = 0  # held-out evaluations without progress before training stops; 0 never stops early
+    ema_decay: ShareBelow1 = 0.0  # save a running average of the weights with this decay; 0: the weights
+    select_every: CountOr0 = 0  # updates between evaluations of the held-out videos; 0 keeps the last weights
+    patience: CountOr0 = 0  # held-out evaluations without progress before training stops; 0 never stops early
     tensorboard: bool = False  # also write the log for TensorBoard
 
     def __post_init__(self) -> None:

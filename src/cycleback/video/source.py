@@ -17,6 +17,10 @@ VIDEO_SUFFIXES = frozenset(
 )
 
 SEEKABLE = frozenset({"mp4", "matroska", "avi", "flv"})
+PLAYLISTS = frozenset(  # formats of ffmpeg that open further files, or that are no files at all
+    {"avisynth", "concat", "concatf", "dash", "hls", "image2", "imf", "lavfi", "mlv", "rtp", "rtsp", "sap"}
+    | {"sdp", "vapoursynth", "vobsub"}
+)
 ATTACHED_PICTURE = 0x0400  # bit of a stream's disposition: the cover image of a song
 
 
@@ -64,15 +68,23 @@ class VideoSource:
 
 
 def check_file(path: str | os.PathLike[str]) -> Path:
-    """Return `path`, or raise if there is no file or it is empty."""
+    """Return `path`, or raise if there is no regular file or it is empty."""
     file = Path(path)
     if not file.exists():
         raise VideoError(f"{file} does not exist; check the spelling of the path")
     if file.is_dir():
         raise VideoError(f"{file} is a folder, not a video; give a file inside it")
+    if not file.is_file():
+        raise VideoError(f"{file} is a pipe or a device, not a file; copy the video to a file first")
     if file.stat().st_size == 0:
         raise VideoError(f"{file} is empty (0 bytes); copy or record it again")
     return file
+
+
+def reading_options(av: ModuleType) -> dict[str, str]:
+    """Return options with which ffmpeg reads the one file that it is given, and no address or other file."""
+    formats = sorted(av.formats_available - PLAYLISTS)
+    return {"protocol_whitelist": "file", "format_whitelist": ",".join(formats)}
 
 
 @contextmanager
@@ -80,7 +92,9 @@ def open_container(path: Path) -> Iterator[Any]:
     """Open `path` as an av.container.InputContainer."""
     av = load_av("reading video")
     try:
-        container = av.open(str(path), metadata_errors="replace")
+        container = av.open(f"file:{path}", options=reading_options(av), metadata_errors="replace")
+    except av.error.ArgumentError as error:
+        raise VideoError(f"{path} is a playlist or names other files; give the video itself") from error
     except av.error.FFmpegError as error:
         reason = error.strerror or error
         message = f"{path} is not a video, or its header is damaged ({reason}); does it play in a player?"

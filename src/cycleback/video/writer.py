@@ -85,7 +85,7 @@ def _open_output(draft: Path, target: Path) -> Iterator[Any]:
     av = load_av("writing video")
     options = {} if draft.suffix.lower() == ".mkv" else {"movflags": "+faststart"}
     with _name_file_in_errors(target):
-        container = av.open(str(draft), "w", options=options)
+        container = av.open(f"file:{draft}", "w", options=options)
     try:
         yield container
     finally:  # after success the container is closed already, and closing it again does nothing

@@ -2,6 +2,7 @@
 
     draw_similarity   how near each frame of A is to each frame of B, and the path of the alignment
     draw_alignment    the same with the matches of an alignment
+    draw_repetitions  how near the frames of one video are to each other, its repetitions and periods
     draw_map          a map of videos as trajectories, with frames around it
     draw_progress     how far through the action each video is, against its time; rewards
     draw_oddest       the video that differs most from good takes
@@ -13,7 +14,12 @@ The command is `cycleback plot`.
 from cycleback.applications.plots.curves import draw_evolution, draw_oddest, draw_progress
 from cycleback.applications.plots.figure import FORMATS, PHASE_COLOURS
 from cycleback.applications.plots.maps import draw_map
-from cycleback.applications.plots.similarity import draw_alignment, draw_similarity, shared_events
+from cycleback.applications.plots.similarity import (
+    draw_alignment,
+    draw_repetitions,
+    draw_similarity,
+    shared_events,
+)
 
 __all__ = [
     "FORMATS",
@@ -23,6 +29,7 @@ __all__ = [
     "draw_map",
     "draw_oddest",
     "draw_progress",
+    "draw_repetitions",
     "draw_similarity",
     "shared_events",
 ]

@@ -39,6 +39,7 @@ STYLE = {
     "savefig.dpi": 150,
     "svg.fonttype": "none",  # keep text as text: it can be searched, edited and set in any font
     "pdf.fonttype": 42,
+    "text.parse_math": False,  # a name with $ is a name, not a formula
     "svg.hashsalt": "cycleback",  # makes files reproducible
 }
 

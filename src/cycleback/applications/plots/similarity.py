@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import Alignment, dtw_path, squared_distances
+from cycleback.alignment.distances import spread_frames
 from cycleback.applications.plots.figure import image_bytes, new_figure
+from cycleback.applications.repetitions import Repetitions
 
 Embeddings = NDArray[np.float32]
+MAX_DRAWN = 800  # frames of a video compared with itself; a picture shows no more
 RINGS: dict[str, Any] = {"s": 70, "facecolors": "none", "edgecolors": "#EE6677", "linewidths": 2, "zorder": 3}
 
 
@@ -60,6 +63,33 @@ def draw_alignment(
     return draw_similarity({"": (a, b)}, path=path, names=names, format=format)
 
 
+def draw_repetitions(embeddings: Embeddings, found: Repetitions, *, name: str, format: str = "png") -> bytes:
+    """Draw how near the frames (T, D) of a video are to each other, its repetitions and their periods.
+
+    Args:
+        name: of the video, for the title.
+        format: "png", "svg" or "pdf".
+    """
+    frames = spread_frames(len(embeddings), MAX_DRAWN)
+    rows, times = np.asarray(embeddings, dtype=np.float64)[frames], found.times
+    cuts = sorted({seconds for part in found.whole for seconds in (part.start_s, part.end_s)})
+    with new_figure(2, columns=2, size=(10.4, 4.4)) as (figure, (matrix, curve)):
+        extent = (times[0], times[-1], times[-1], times[0])
+        matrix.imshow(_similarity(squared_distances(rows, rows)), cmap="cividis", extent=extent)
+        for cut in cuts:
+            matrix.axhline(cut, color="white", linewidth=0.7)
+            matrix.axvline(cut, color="white", linewidth=0.7)
+        matrix.set(title=f"{name}: bright where two moments are alike", xlabel="seconds", ylabel="seconds")
+        for cut in cuts:
+            curve.axvline(cut, color="#BBBBBB", linewidth=0.8)
+        curve.plot(times, found.periods, color="#4477AA", linewidth=2)
+        longest = np.nanmax(found.periods, initial=0.0)
+        curve.set(xlim=(times[0], times[-1]), ylim=(0, 1.2 * longest or 1))
+        title = f"{found.count} repetitions, confidence {found.confidence:.2f}"
+        curve.set(title=title, xlabel="seconds", ylabel="seconds per repetition")
+        return image_bytes(figure, format)
+
+
 def shared_events(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[list[int], list[int]]:
     """Return the frames of the key events that both A and B have, as `draw_similarity` takes them."""
     shared = [event for event in a if event in b]
@@ -69,9 +99,9 @@ def shared_events(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[list[int]
 def _draw_matrix(axis: Any, a: Embeddings, b: Embeddings, path: NDArray[np.int64] | None) -> Any:
     """Draw the matrix of one pair and its alignment."""
     distances = squared_distances(a, b)  # (T, S)
-    median = float(np.median(distances))
-    similarity = np.exp(-distances / median) if median > 0 else np.ones_like(distances)
-    image = axis.imshow(similarity, cmap="cividis", aspect="auto", interpolation="nearest", vmin=0, vmax=1)
+    image = axis.imshow(
+        _similarity(distances), cmap="cividis", aspect="auto", interpolation="nearest", vmin=0, vmax=1
+    )
     rows, columns = (dtw_path(distances) if path is None else path).T
     if (np.diff(rows) >= 0).all() and (np.diff(columns) >= 0).all():
         axis.plot(columns, rows, color="black", linewidth=3.2, alpha=0.35, solid_capstyle="round")
@@ -80,3 +110,9 @@ def _draw_matrix(axis: Any, a: Embeddings, b: Embeddings, path: NDArray[np.int64
         axis.scatter(columns, rows, s=9, color="white", edgecolor="black", linewidth=0.5)
     axis.set(xlim=(-0.5, len(b) - 0.5), ylim=(len(a) - 0.5, -0.5))
     return image
+
+
+def _similarity(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how near frames are, in [0, 1], from their squared distances (T, S)."""
+    median = float(np.median(distances))
+    return np.exp(-distances / median) if median > 0 else np.ones_like(distances)

@@ -1,0 +1,121 @@
+"""`cycleback repetitions`: find, count and cut the repetitions of an action in one video."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cycleback.cli.bars import counter, progress_bars
+from cycleback.cli.inputs import check_table_and_picture, embed_inputs, list_inputs
+from cycleback.cli.options import Embeddings, Json, Overwrite, Table, Videos
+from cycleback.cli.output import print_result
+from cycleback.errors import OutputExistsError, UserError
+
+if TYPE_CHECKING:
+    from cycleback.applications import Repetitions
+    from cycleback.embeddings import EmbeddingSet
+
+
+def repetitions(
+    videos: Videos = None,
+    embeddings: Embeddings = None,
+    clips: Annotated[
+        Path | None, typer.Option(help="Write each whole repetition as a clip into this folder.")
+    ] = None,
+    output: Table = Path("repetitions.csv"),
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw the video with most repetitions, with cuts and periods: .png, .svg or .pdf."),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Find, count and cut repetitions, such as ten push-ups in one video; needs no training.
+
+    The table has one row per repetition, also for a part of one at the beginning or end (whole: 0). Videos
+    in which nothing repeats have no rows. The clips are a folder that the other commands take.
+
+    Example: cycleback repetitions pushups.mp4 --clips takes --picture pushups.png
+
+    Example: cycleback sync takes
+    """
+    from cycleback.applications import find_repetitions
+    from cycleback.applications.plots import FORMATS, draw_repetitions
+    from cycleback.applications.repetitions import COLUMNS, EQUAL_STREAMS
+    from cycleback.files import write_bytes
+    from cycleback.tables import write_table
+
+    inputs = list_inputs(videos, embeddings=embeddings)
+    check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs, formats=FORMATS)
+    if clips is not None:
+        _check_folder(clips, overwrite=overwrite, inputs=inputs)
+    embedding_set = embed_inputs(videos, embeddings=embeddings, streams=EQUAL_STREAMS)
+    found = {n: find_repetitions(embedding_set[n], embedding_set.times(n)) for n in embedding_set}
+    if picture is not None:
+        most = max(found, key=lambda name: found[name].count)
+        format = picture.suffix.lower().removeprefix(".")
+        drawn = draw_repetitions(embedding_set[most], found[most], name=most, format=format)
+        write_bytes(picture, drawn, overwrite=overwrite)
+    written = _write_clips(embedding_set, found, clips, overwrite=overwrite) if clips is not None else []
+    rows = [row for name, each in found.items() for row in each.rows(name)]
+    write_table(output, rows, columns=COLUMNS, overwrite=overwrite)
+    if not as_json:
+        _print_counts(found)
+    counted = sum(each.count > 0 for each in found.values())
+    files = [str(path) for path in (output, picture, clips if written else None) if path is not None]
+    print_result(
+        {"table": str(output), "clips": [str(path) for path in written]}
+        | {"videos": {name: each.to_json() for name, each in found.items()}},
+        f"repetitions in {counted} of {len(found)} videos: {', '.join(files)}",
+        _next_command(videos, clips if written else None, is_counted=counted > 0),
+        as_json=as_json,
+    )
+
+
+def _check_folder(folder: Path, *, overwrite: bool, inputs: Sequence[Path]) -> None:
+    """Refuse a folder for clips that cannot be made or has files in it."""
+    from cycleback.files import check_output
+
+    if folder.is_file():
+        raise UserError(f"cannot write clips to {folder}: it is a file; give a folder")
+    check_output(folder, overwrite=True, inputs=inputs)
+    if folder.is_dir() and any(folder.iterdir()) and not overwrite:
+        raise OutputExistsError(f"{folder} has files in it. Add --overwrite, or choose another folder.")
+
+
+def _write_clips(
+    embedding_set: "EmbeddingSet", found: "dict[str, Repetitions]", folder: Path, *, overwrite: bool
+) -> list[Path]:
+    """Write the whole repetitions of all videos into one folder."""
+    from cycleback.applications import locate_videos, write_clips
+
+    written: list[Path] = []
+    names = [name for name, each in found.items() if each.count]
+    with progress_bars() as bars:
+        for name, video in zip(names, locate_videos(embedding_set, names), strict=True):
+            report = counter(bars, f"cutting {name}")
+            stem = name.replace("/", "-")
+            written += write_clips(
+                video, found[name], folder, name=stem, overwrite=overwrite, progress=report
+            )
+    return written
+
+
+def _print_counts(found: "dict[str, Repetitions]") -> None:
+    """Print one line per video."""
+    for name, each in found.items():
+        if not each.count:
+            print(f"{name}: nothing repeats (confidence of repetitions {each.confidence:.2f})")
+            continue
+        facts, parts = each.to_json(), len(each.segments) - each.count
+        incomplete = f", and {parts} incomplete at the ends" if parts else ""
+        period = "" if facts["period_s"] is None else f" of about {facts['period_s']:.2f} s"
+        print(f"{name}: {each.count} repetitions{period}{incomplete}, confidence {each.confidence:.2f}")
+
+
+def _next_command(videos: list[str] | None, clips: Path | None, *, is_counted: bool) -> str | None:
+    """Return what to do next: compare the clips, or cut them."""
+    if clips is not None:
+        return f"cycleback sync {clips}"
+    return f"cycleback repetitions {' '.join(videos)} --clips takes" if videos and is_counted else None
