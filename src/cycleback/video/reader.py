@@ -40,6 +40,12 @@ class VideoInfo:
     has_audio: bool
     audio_rate: int | None  # samples per second; None without sound
     audio_channels: int  # 0 without sound
+    pixel_aspect: float = 1.0  # width of a displayed pixel over its height
+
+    @property
+    def aspect(self) -> float:
+        """Width over height of the picture as displayed, also if its pixels are not square."""
+        return self.width * self.pixel_aspect / self.height
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ def probe(path: str | os.PathLike[str]) -> VideoInfo:
             has_audio=sound is not None,
             audio_rate=None if sound is None else sound.rate,
             audio_channels=0 if sound is None else sound.channels,
+            pixel_aspect=source.pixel_aspect ** (-1 if count_quarter_turns(frame) % 2 else 1),
         )
 
 
