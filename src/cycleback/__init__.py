@@ -14,6 +14,7 @@ _HOMES = {
     "Encoder": "cycleback.models",
     "Recipe": "cycleback.recipe",
     "Report": "cycleback.evaluation",
+    "TCCLoss": "cycleback.losses",
     "UserError": "cycleback.errors",
     "align": "cycleback.alignment",
     "embed_videos": "cycleback.runs",
@@ -29,6 +30,7 @@ __all__ = [  # noqa: RUF022 - the order of a user's work
     "read_dataset",
     "train",
     "Recipe",
+    "TCCLoss",
     "load_encoder",
     "Encoder",
     "embed_videos",
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
     from cycleback.errors import UserError
     from cycleback.evaluation import Report, evaluate
+    from cycleback.losses import TCCLoss
     from cycleback.models import Encoder
     from cycleback.recipe import Recipe
     from cycleback.runs import embed_videos, load_encoder, train

@@ -94,6 +94,14 @@ def format_csv(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] = ()
     return text.getvalue()
 
 
+def replace_commas(text: str, delimiter: str) -> str:
+    """Return the text of a CSV table with another delimiter."""
+    changed = io.StringIO(newline="")
+    rows = csv.reader(io.StringIO(text, newline=""))
+    csv.writer(changed, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return changed.getvalue()
+
+
 def _find_header(lines: Sequence[str], place: str, columns: Sequence[str]) -> tuple[int, str]:
     """Return how many lines come before the header, and its delimiter."""
     for number, line in enumerate(lines):

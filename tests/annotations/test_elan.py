@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cycleback.annotations import Event, Moment, Segment
+from cycleback.annotations import Annotation, Event, Moment, Segment
 from cycleback.annotations.elan import read, write
 from cycleback.errors import DataError
 
@@ -57,3 +57,18 @@ def test_a_slot_without_a_time_is_named(drawn) -> None:
     text = write([drawn(5)]).replace('TIME_SLOT_ID="ts1" TIME_VALUE', 'TIME_SLOT_ID="ts1" NO')
     with pytest.raises(DataError, match=r"x\.eaf, tier events, annotation a1: time slot ts1 has no time"):
         read(text, "x.eaf")
+
+
+def test_no_two_annotations_of_a_tier_overlap(tmp_path: Path) -> None:
+    """ELAN refuses overlaps; two events at one frame go to two tiers, and both are read back."""
+    events = tuple(Event(name, Moment(second, round(25 * second))) for name, second in (("a", 1), ("b", 1)))
+    video = Annotation(
+        "v", events, (Segment("p", Moment(0.0), Moment(2.0)), Segment("q", Moment(1), Moment(3))), fps=25
+    )
+    (tmp_path / "a.eaf").write_text(write([video]), "utf-8")
+    found = pympi.Elan.Eaf(str(tmp_path / "a.eaf"))
+    for tier in ("events", "events 2", "phases", "phases 2"):
+        assert len(found.get_annotation_data_for_tier(tier)) == 1
+    (again,) = read((tmp_path / "a.eaf").read_text("utf-8"), "a.eaf")
+    assert sorted(event.name for event in again.events) == ["a", "b"]
+    assert sorted(segment.name for segment in again.segments) == ["p", "q"]

@@ -146,3 +146,22 @@ def test_frames_become_seconds_only_with_a_frame_rate(tmp_path: Path) -> None:
         write_annotations(tmp_path / "x.json", [video], format="activitynet")
     path = write_annotations(tmp_path / "x.json", [replace(video, fps=25)], format="activitynet")
     assert read_annotations(path)[0].events[0].at == Moment(2.0)
+
+
+@pytest.mark.parametrize("format", ["csv", "boris-events"])
+def test_a_tsv_has_tabs(tmp_path: Path, format: str) -> None:
+    video = Annotation("a, b", (Event("x", Moment(1.0, 25)),), fps=25.0)
+    path = write_annotations(tmp_path / "x.tsv", [video], format=format)
+    assert all("\t" in line for line in path.read_text().splitlines())
+    assert [each.name for each in read_annotations(path)[0].events] == ["x"]
+
+
+def test_the_video_is_named_as_seen_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clips").mkdir()
+    (tmp_path / "clips" / "a.mp4").touch()
+    video = Annotation("a", (Event("x", Moment(1.0)),), file="clips/a.mp4")
+    folder = write_annotations(tmp_path / "labels" / "out", [video], format="elan")
+    (again,) = read_annotations(folder)
+    assert again.file == "../../clips/a.mp4"
+    assert (folder / again.file).resolve() == tmp_path / "clips" / "a.mp4"

@@ -76,3 +76,10 @@ def test_a_line_without_a_label_is_named() -> None:
 def test_the_length_must_be_known(drawn) -> None:
     with pytest.raises(DataError, match=r"v: one label per frame needs the number of frames"):
         write_frames([replace(drawn(1), video="v", num_frames=None)])
+
+
+def test_an_event_that_shares_its_frame_is_not_dropped_in_silence() -> None:
+    events = tuple(Event(name, Moment(frame=frame)) for name, frame in (("a", 1), ("b", 1), ("c", 3)))
+    with pytest.warns(UserWarning, match=r"v: 'a' is left out, as another event is at its frame 1"):
+        text = write_frames([Annotation("v", events, num_frames=4)])
+    assert text.splitlines() == ["background", "b", "b", "c"]

@@ -1,6 +1,8 @@
 import errno
+from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -212,3 +214,23 @@ def test_names_too_small_to_read_are_left_out() -> None:
 def test_a_minute_reads_as_one() -> None:
     a, b = (arrange([Cell(shown(1).image, "", second, 0)], layout="switch") for second in (59.99, 61.5))
     assert (a != b).any()
+
+
+def write_wide(path: Path) -> Path:
+    """A video of 64 x 48 pixels, each twice as wide as high."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.sample_aspect_ratio = Fraction(2)
+        for level in range(5):
+            picture = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 40 * level, np.uint8))
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode())
+    return path
+
+
+def test_pixels_that_are_not_square_are_shown_in_their_proportions(tmp_path: Path) -> None:
+    wide = write_wide(tmp_path / "wide.mp4")
+    options = {"layout": "row", "height": 48, "captions": [], "sound": False}
+    info = probe(write_synced(tmp_path / "out.mp4", [wide, wide], [range(5)] * 2, **options))
+    assert info.width == pytest.approx(2 * 128, abs=16)

@@ -202,3 +202,10 @@ def test_one_frame_plays_beside_many(command, videos, tmp_path: Path) -> None:
     assert command("sync", one, videos[0], "-o", tmp_path / "a.mp4").code == 0
     assert command("sync", videos[0], one, "-o", tmp_path / "b.mp4").code == 0
     assert [probe(tmp_path / f"{name}.mp4").num_frames for name in "ab"] == [1, 12]
+
+
+def test_one_video_twice_is_one_video(command, videos, tmp_path: Path) -> None:
+    result = command("sync", videos[0], videos[0], "-o", tmp_path / "x.mp4")
+    assert result.err == (
+        "error: need at least two videos to play in sync, got 1: add one, or name a folder\n"
+    )

@@ -300,3 +300,15 @@ def test_a_folder_of_two_actions_is_not_shown_together(folder: Path) -> None:
         (folder / f"{name}.mp4").unlink()
     with pytest.raises(DataError, match="holds golf, tennis: name the folder of one action"):
         pick_videos([str(folder)])
+
+
+def test_what_is_skipped_or_not_understood_is_said(tmp_path: Path) -> None:
+    for name in ("a.mp4", "b.gif", "c.gif"):
+        (tmp_path / name).touch()
+    with pytest.warns(UserWarning, match=r"b\.gif is not read \(2 such in its folder\): convert"):
+        assert read_dataset(tmp_path).names == ("a",)
+    (tmp_path / "b.gif").unlink()
+    (tmp_path / "c.gif").unlink()
+    (tmp_path / "labels.csv").write_text("clip;start;stop\na;1;2\n")
+    with pytest.raises(DataError, match=r"no column 'video' .* converted by: cycleback data prepare"):
+        read_dataset(tmp_path)

@@ -56,3 +56,8 @@ def test_of_many_errors_some_are_drawn_with_a_seed():
     assert draws[0] == draws[1] != draws[2]
     assert len(set(draws[0])) == 10 and draws[0] == sorted(draws[0])
     assert draw_errors([3, 1, 2]) == [3, 1, 2]
+
+
+def test_a_report_prints_as_one_short_line() -> None:
+    report = Report(tau=0.91234567, event_error_frames=2.0, event_errors=range(5000), counts={"videos": 12})
+    assert repr(report) == str(report) == "Report(tau=0.9123, event_error_frames=2, 12 videos)"

@@ -1,7 +1,9 @@
 """The contact sheet and the clips, on grey videos whose brightness is the frame number."""
 
+from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -87,3 +89,26 @@ def test_existing_clips_stop_the_work_before_it_starts(ramps: Corpus, tmp_path: 
 def test_impossible_lengths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="seconds must be above 0, got 0"):
         write_clips(tmp_path, [], seconds=0)
+
+
+def write_wide(path: Path) -> Path:
+    """A video of 64 x 48 pixels, each twice as wide as high."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.sample_aspect_ratio = Fraction(2)
+        for level in range(5):
+            picture = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 40 * level, np.uint8))
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode())
+    return path
+
+
+def test_pixels_that_are_not_square_are_drawn_in_their_proportions(tmp_path: Path) -> None:
+    path = write_wide(tmp_path / "wide.mp4")
+    corpus = Corpus.of_set(
+        EmbeddingSet.from_arrays({"a": np.eye(5), "b": np.eye(5)}, paths={"a": path, "b": path})
+    )
+    query = make_frame_query(corpus, "a", frame=2)
+    sheet = draw_sheet(query, find(corpus, query, k=1))
+    assert sheet.shape[1] == pytest.approx(2 * HEIGHT * 128 / 48, abs=20)

@@ -231,3 +231,11 @@ def test_chosen_frames_are_yielded_with_their_times(clip, numbers_of):
     assert [(chunk.start, len(chunk.frames)) for chunk in chunks] == [(0, 3), (3, 2)]
     assert [number for chunk in chunks for number in numbers_of(chunk.frames)] == wanted
     assert np.array_equal(np.concatenate([chunk.times for chunk in chunks]), frame_times(path)[wanted])
+
+
+def test_pixels_that_are_not_square_count_in_the_proportions(tmp_path, ffmpeg):
+    path = tmp_path / "wide.mp4"
+    ffmpeg("-f", "lavfi", "-i", "testsrc=s=64x48:d=0.4", "-vf", "setsar=2", path)
+    info = probe(path)
+    assert (info.width, info.height, info.pixel_aspect) == (64, 48, 2.0)
+    assert info.aspect == pytest.approx(128 / 48)

@@ -1,7 +1,8 @@
 """ELAN .eaf: XML with tiers of annotations between time slots in whole milliseconds; one file per video.
 
 The tiers "events" and "phases" are written, and below each a tier with the confidence of every annotation.
-ELAN shows only spans, so a key event is written one frame long. All tiers are read: annotations in a tier
+ELAN shows only spans, so a key event is written one frame long. Annotations of a tier must not overlap: what
+would overlap goes to a further tier, "events 2" or "phases 2". All tiers are read: annotations in a tier
 whose name starts with "event" are key events at their start; those in other tiers are segments.
 """
 
@@ -91,10 +92,23 @@ def write(annotations: Sequence[Annotation]) -> str:
         end = start + max(1, round(1000 * video.frame_s)) if is_event else round(1000 * end_s)
         spans["events" if is_event else "phases"].append((label.name, start, end, label.confidence))
     for tier, found in spans.items():
-        _write_tier(root, order, tier, found, ids)
+        for number, apart in enumerate(_split_overlaps(found), start=1):
+            _write_tier(root, order, tier if number == 1 else f"{tier} {number}", apart, ids)
     _write_types(root)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+
+
+def _split_overlaps(spans: Sequence[Span]) -> list[list[Span]]:
+    """Sort spans by time into as few lists as possible, at least one, without an overlap in any of them."""
+    tiers: list[list[Span]] = [[]]
+    for span in sorted(spans, key=lambda span: span[1:3]):
+        free = next((tier for tier in tiers if not tier or tier[-1][2] <= span[1]), None)
+        if free is None:
+            free = []
+            tiers.append(free)
+        free.append(span)
+    return tiers
 
 
 def _write_tier(

@@ -1,14 +1,15 @@
 """All label formats by name: detect the format of a file, read it and write it."""
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
 from cycleback.annotations.annotation import Annotation
 from cycleback.errors import DataError, OutputExistsError, did_you_mean, one_of
 from cycleback.files import check_output, join_inside, write_text
-from cycleback.tables import read_text
+from cycleback.tables import read_text, replace_commas
 
 
 @dataclass(frozen=True)
@@ -116,14 +117,26 @@ def write_annotations(
     path, chosen = Path(path), find_format(format)
     if not chosen.one_video or (len(annotations) == 1 and path.suffix in chosen.suffixes):
         check_output(path, overwrite=overwrite, inputs=inputs)
-        return write_text(path, chosen.write(annotations), overwrite=overwrite)
+        text = chosen.write([_place_file(each, path.parent) for each in annotations])
+        if path.suffix.lower() == ".tsv":
+            text = replace_commas(text, "\t")
+        return write_text(path, text, overwrite=overwrite)
     if path.is_file():
         raise OutputExistsError(f"{path} is a file, but {format} needs a folder: it has one file per video")
+    files = [join_inside(path, f"{each.video}{chosen.suffixes[0]}") for each in annotations]
     texts = {
-        join_inside(path, f"{each.video}{chosen.suffixes[0]}"): chosen.write([each]) for each in annotations
+        file: chosen.write([_place_file(each, file.parent)])
+        for file, each in zip(files, annotations, strict=True)
     }
     for file in texts:
         check_output(file, overwrite=overwrite, inputs=inputs)
     for file, text in texts.items():
         write_text(file, text, overwrite=overwrite)
     return path
+
+
+def _place_file(annotation: Annotation, folder: Path) -> Annotation:
+    """Return the annotation with its video file as seen from `folder`; an address or unknown file stays."""
+    if annotation.file is None or Path(annotation.file).is_absolute() or not Path(annotation.file).is_file():
+        return annotation
+    return replace(annotation, file=Path(os.path.relpath(annotation.file, folder)).as_posix())

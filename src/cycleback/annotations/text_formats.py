@@ -13,6 +13,7 @@ without a label say "background". It cannot hold key events: if a video has even
 opens a segment that lasts until the next event.
 """
 
+import warnings
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
@@ -115,6 +116,13 @@ def write_frames(annotations: Sequence[Annotation]) -> str:
         events = sorted(video.events, key=lambda event: video.frame(event.at))
         edges = [*(video.frame(event.at) for event in events), video.num_frames]
         names = [event.name for event in events]
+        for event, (start, end) in zip(events, pairwise(edges), strict=True):
+            if start == end:
+                warnings.warn(
+                    f"{video.video}: {event.name!r} is left out, as another event is at its frame {start}, "
+                    "and the format 'frames' has one label per frame",
+                    stacklevel=2,
+                )
         segments = [(name, *edge) for name, edge in zip(names, pairwise(edges), strict=True)]
     lines = [BACKGROUND] * video.num_frames
     for name, start, end in segments:

@@ -238,9 +238,9 @@ def _format_ffmpeg_script(
     infos = [probe(path) for path in videos]
     low, high = CELL_HEIGHT
     tall = 2 * ((height or min(high, max(low, infos[0].height))) // 2)
-    wide = 2 * max(math.ceil(info.width * tall / info.height / 2) for info in infos)
+    wide = 2 * max(math.ceil(info.aspect * tall / 2) for info in infos)
     rate = exact_rate(fps)
-    steps = [*_copy_inputs(tracks, size=(tall, wide)), *_trim_segments(tracks, infos, rate=rate)]
+    steps = [*_copy_inputs(tracks, infos, size=(tall, wide)), *_trim_segments(tracks, infos, rate=rate)]
     steps += _join_tracks(tracks, rate=rate)
     steps.append(_lay_out(len(tracks), layout=layout, columns=columns, size=(tall, wide)))
     graph = ";\n".join(steps)
@@ -259,7 +259,7 @@ def _format_ffmpeg_script(
     )
 
 
-def _copy_inputs(tracks: Tracks, *, size: tuple[int, int]) -> Iterator[str]:
+def _copy_inputs(tracks: Tracks, infos: Sequence[VideoInfo], *, size: tuple[int, int]) -> Iterator[str]:
     """Scale each video into a cell of `size` (H, W), and split it into one copy per segment."""
     height, width = size
     fit = (
@@ -269,7 +269,8 @@ def _copy_inputs(tracks: Tracks, *, size: tuple[int, int]) -> Iterator[str]:
     uses = Counter(segment.video for track in tracks for segment in track)
     for video, count in sorted(uses.items()):
         copies = "".join(f"[v{video}c{copy}]" for copy in range(count))
-        yield f"[{video}:v:0]setpts=PTS-STARTPTS,{fit},split={count}{copies}"
+        square = "" if infos[video].pixel_aspect == 1 else "scale=iw*sar:ih,"
+        yield f"[{video}:v:0]setpts=PTS-STARTPTS,{square}{fit},split={count}{copies}"
 
 
 def _trim_segments(tracks: Tracks, infos: Sequence[VideoInfo], *, rate: Fraction) -> Iterator[str]:

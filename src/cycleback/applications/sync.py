@@ -111,7 +111,7 @@ def write_synced(
     sources = []
     for path, name in zip(paths, names or [""] * len(paths), strict=True):
         own = probe(path)
-        width = max(2, round(own.width * tall / own.height))
+        width = max(2, round(own.aspect * tall))
         sources.append(_Source(path, frame_times(path), (tall, width), name))
     turns = take_turns(*wanted.shape, switch_every=switch_every) if layout == "switch" else None
     canvases = _draw_canvases(
@@ -288,7 +288,7 @@ def _cell_height(info: VideoInfo, count: int, *, layout: str, columns: int | Non
         down = math.ceil(count / across)
     room = CANVAS[0] / down
     words = 26 if room > MIN_CAPTIONED + 26 else 8  # pixels below and between the pictures
-    fits = min(room - words, (CANVAS[1] / across - 4) * info.height / info.width)
+    fits = min(room - words, (CANVAS[1] / across - 4) / info.aspect)
     return max(16, min(int(np.clip(info.height, *CELL_HEIGHT)), int(fits)))
 
 

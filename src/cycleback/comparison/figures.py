@@ -162,8 +162,7 @@ class Thumbnails:
         if record.kind == "frames":
             height, width = read_image(image_paths(record.path)[0]).shape[:2]
             return float(width / height)
-        info = probe(record.path)
-        return info.width / info.height
+        return probe(record.path).aspect
 
 
 def data_url(content: bytes, kind: str) -> str:

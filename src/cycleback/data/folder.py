@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -108,6 +109,12 @@ def _walk(root: Path, folder: Path, seen: set[Path]) -> Iterator[VideoRecord]:
     seen.add(folder.resolve())
     inside = [path for path in _list_folder(folder) if not path.name.startswith(".")]
     files = [path for path in inside if not path.is_dir()]  # a dangling link counts: `data check` reports it
+    if gifs := [path for path in files if path.suffix.lower() == ".gif"]:
+        warnings.warn(
+            f"{gifs[0]} is not read ({len(gifs)} such in its folder): convert .gif files to .mp4, or "
+            "name them one by one",
+            stacklevel=2,
+        )
     videos = [video for path in files if (video := _recognise_file(root, path)) is not None]
     for path in inside:
         if path.is_dir():
@@ -174,13 +181,24 @@ def _read_label_files(root: Path, labels: Path | str | None, index: NameIndex) -
             path = root / folder / LABELS_FILE
             if path.is_file():
                 below = "" if folder == PurePosixPath(".") else f"{folder}/"
-                for row in read_labels(path):
+                for row in _read_own_labels(path):
                     rows.append(replace(row, video=index.match(below + row.video) or row.video))
     named = tuple(replace(row, video=index.match(row.video) or row.video) for row in rows)
     unknown = sorted({row.video for row in named} - set(index.names))
     if unknown:
         logger.warning("labels: no video %r (%d unknown names); rows ignored", unknown[0], len(unknown))
     return named
+
+
+def _read_own_labels(path: Path) -> tuple[Label, ...]:
+    """Read the labels of a folder; if they have another layout, say what can be done."""
+    try:
+        return read_labels(path)
+    except DataError as error:
+        raise DataError(
+            f"{error} Rename the file to embed without labels; a published data set is converted by: "
+            "cycleback data prepare"
+        ) from error
 
 
 def _add_events(records: tuple[VideoRecord, ...], rows: tuple[Label, ...]) -> tuple[VideoRecord, ...]:
@@ -293,6 +311,7 @@ def pick_videos(videos: Sequence[str], *, reference: str | None = None, max_vide
         matches = [path for path in paths if reference in (str(path), path.name, path.stem)]
         first = matches[0] if matches else Path(reference)
         paths = [first, *(path for path in paths if path != first)]
+    paths = list(dict.fromkeys(paths))
     check_pair("play in sync", len(paths))
     return paths[:max_videos]
 

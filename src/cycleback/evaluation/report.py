@@ -11,6 +11,7 @@ import numpy as np
 from cycleback.display import show_rows
 from cycleback.evaluation.events import CalibrationBin, pool_bins
 
+SHOWN = ("event_error_frames", "event_error_frames_dtw", "pce3", "tau", "cycle_rate", "phase_accuracy")
 MAX_ERRORS = 5000  # absolute errors kept for plots
 
 
@@ -63,6 +64,13 @@ class Report:
     protocol: str = "linear"  # or "paper" or "reference"
     by_action: Mapping[str, "Report"] = field(default_factory=dict)  # where there are several actions
     can_count_frames: bool = False  # whether the embedder can solve the task by counting frames
+
+    def __repr__(self) -> str:
+        """Name the scores that are known and the number of videos; `to_json` has everything."""
+        known = {name: getattr(self, name) for name in SCORES if getattr(self, name) is not None}
+        shown = [f"{name}={value:.4g}" for name, value in known.items() if name in SHOWN]
+        videos = [f"{self.counts['videos']} videos"] if "videos" in self.counts else []
+        return f"Report({', '.join([*shown, *videos])})"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists, dicts and None; `from_json` reads them back."""

@@ -14,7 +14,7 @@ from cycleback.errors import DataError
 from cycleback.files import check_output, write_bytes
 from cycleback.search.hits import Hit
 from cycleback.search.query import Query
-from cycleback.video import fit_cell, frame_times, read_frames, tile, write_video
+from cycleback.video import fit_cell, frame_times, probe, read_frames, tile, write_video
 
 Picture = NDArray[np.uint8]
 SHEET_SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -63,7 +63,10 @@ def _read_picture(path: Path, frame: int | None) -> Picture:
         raise DataError(f"{path} is a sequence of features: it has no pictures")
     if frame is None:
         return read_image(path)
-    return read_image(image_paths(path)[frame]) if path.is_dir() else read_frames(path, [frame])[0]
+    if path.is_dir():
+        return read_image(image_paths(path)[frame])
+    size = (HEIGHT, max(1, round(probe(path).aspect * HEIGHT)))
+    return read_frames(path, [frame], size=size)[0]
 
 
 def _scale(picture: Picture) -> Picture:

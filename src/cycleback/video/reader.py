@@ -41,7 +41,12 @@ class VideoInfo:
     audio_rate: int | None  # samples per second; None without sound
     audio_channels: int  # 0 without sound
     container: str = ""  # "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", …, as FFmpeg names the format
-    pixel_aspect: float = 1.0  # width of a pixel over its height, as displayed
+    pixel_aspect: float = 1.0  # width of a displayed pixel over its height
+
+    @property
+    def aspect(self) -> float:
+        """Width over height of the picture as displayed, also if its pixels are not square."""
+        return self.width * self.pixel_aspect / self.height
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def open_thumbnails(paths: Mapping[str, Path | None]) -> Callable[[str, int], Im
     def read(name: str, frame: int) -> Image:
         info = probe(files[name])
         height = min(THUMBNAIL_PIXELS, info.height)
-        size = (height, max(1, round(info.width * height / info.height)))
+        size = (height, max(1, round(info.aspect * height)))
         image: Image = read_frames(files[name], [frame], size=size)[0]
         return image
 
