@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from cycleback.cli.main import main as cycleback_main
-from cycleback.files import write_bytes
+from cycleback.files import write_bytes, write_text
 from cycleback.web.app import Studio
 from cycleback.web.project import Project
 from cycleback.web.server import StudioServer
@@ -43,6 +43,15 @@ def wait_until(page: "Page", expression: str, *, timeout_s: float = 600) -> None
             return
         page.wait_for_timeout(100)
     raise TimeoutError(f"still not true after {timeout_s:g} s: {expression}")
+
+
+def keep_labels_of_first(path: Path) -> None:
+    """Leave only the labels of the first video, so that the page shows how the others fill in."""
+    head, *rows = path.read_text("utf-8").splitlines()
+    first = rows[0].split(",")[0]
+    write_text(
+        path, "\n".join([head, *(row for row in rows if row.startswith(f"{first},"))]) + "\n", overwrite=True
+    )
 
 
 def align_videos(page: "Page", address: str) -> None:
@@ -143,8 +152,10 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=IMAGES, help="folder of the pictures")
     args = parser.parse_args()
-    if not args.work.exists() and cycleback_main(["synth", str(args.work), *RENDER.split()]) != 0:
-        raise SystemExit("the videos were not rendered")
+    if not args.work.exists():
+        if cycleback_main(["synth", str(args.work), *RENDER.split()]) != 0:
+            raise SystemExit("the videos were not rendered")
+        keep_labels_of_first(args.work / "labels.csv")
     args.out.mkdir(parents=True, exist_ok=True)
     server = StudioServer(Studio(Project.open(args.work)), port=0).start()
     try:

@@ -59,7 +59,9 @@ function showKeys() {
   const rows = studio.keys.list().flatMap(([names, help]) => [
     make("dt", {}, ...names.flatMap((name, index) => [index ? " " : "", make("kbd", {}, name)])), make("dd", {}, help)]);
   document.querySelector("#keys dl").replaceChildren(...rows);
-  document.querySelector("#keys").showModal();
+  const dialog = document.querySelector("#keys");
+  dialog.showModal();
+  dialog.scrollTop = 0; // the button that gets the focus is at its end
 }
 
 function toggleDrawer(isOpen = !document.body.classList.contains("drawer-open")) {
