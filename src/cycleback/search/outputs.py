@@ -66,7 +66,8 @@ def _read_picture(path: Path, frame: int | None) -> Picture:
     if path.is_dir():
         return read_image(image_paths(path)[frame])
     size = (HEIGHT, max(1, round(probe(path).aspect * HEIGHT)))
-    return read_frames(path, [frame], size=size)[0]
+    picture: Picture = read_frames(path, [frame], size=size)[0]
+    return picture
 
 
 def _scale(picture: Picture) -> Picture:
