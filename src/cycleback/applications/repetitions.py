@@ -48,7 +48,7 @@ MIN_LEVEL = 0.4  # share of the usual likeness to the mean repetition that a bou
 MAX_GAP = 1.5  # periods for which it may have less
 CHANGE_PRICE = 0.3  # of a change of the period by a factor e within a period
 MAX_STEPS = 3  # lags by which the period may change between two frames
-MIN_DIP = 0.15  # mean over a bout: less is no repetition
+MIN_DIP = 0.12  # mean over a bout: less is no repetition
 MIN_SHARE = 0.75  # of a repetition that counts as a whole one, so that ends may be cut off a little
 MIN_PARTIAL = 0.1  # share of a repetition that is told at all
 ROUNDS = 2  # of `refine_phases`
@@ -149,7 +149,7 @@ def find_repetitions(embeddings: ArrayLike, times: ArrayLike | None = None) -> R
     rows = np.asarray(embeddings, dtype=np.float32)
     if rows.ndim != 2 or not len(rows):
         raise ValueError(f"embeddings must be (N, D) with at least one frame, got {rows.shape}")
-    clock = np.arange(len(rows)) * 1.0 if times is None else np.asarray(times, dtype=np.float64)
+    clock: Floats = np.asarray(np.arange(len(rows)) if times is None else times, dtype=np.float64)
     if clock.shape != (len(rows),):
         raise ValueError(f"times must be (N={len(rows)},), got {clock.shape}")
     rows = rows - rows.mean(axis=0)
@@ -210,14 +210,20 @@ def trim_bouts(rows: NDArray[np.float32], bouts: Sequence[Bout], phases: Sequenc
     for bout, phase in zip(bouts, phases, strict=True):
         own, usual = rows[bout.start : bout.stop], mean[np.round(phase * num_phases).astype(int) % num_phases]
         period = float(np.median(bout.periods))
-        both, one, other = (
-            moving_mean(each, round(period)) for each in ((own * usual).sum(axis=1), own, usual)
-        )
-        gain = both - (one * other).sum(axis=1)  # covariance over a period: 0 where a video holds still
+        gain = _moving_covariance(own, usual, round(period))
         is_inside = _close_gaps(gain >= MIN_LEVEL * np.quantile(gain, 0.75), MAX_GAP * period)
         for a, b in _find_runs(is_inside):
             parts.append(Bout(bout.start + a, bout.start + b, bout.periods[a:b], bout.dips[a:b]))
     return [part for part in parts if part.phases[-1] >= 1 + MIN_SHARE]
+
+
+def _moving_covariance(a: NDArray[np.float32], b: Floats, window: int) -> Floats:
+    """Return the covariance (n,) of frames a and b (n, D) over a window; 0 where either holds still."""
+    total = moving_mean(np.einsum("nd,nd->n", a, b), window)
+    for start in range(0, a.shape[1], 64):  # a long video has no room for all columns at once
+        part = np.s_[:, start : start + 64]
+        total -= (moving_mean(a[part], window) * moving_mean(b[part], window)).sum(axis=1)
+    return total
 
 
 def _close_gaps(flags: NDArray[np.bool_], longest: float) -> NDArray[np.bool_]:
@@ -242,13 +248,10 @@ def measure_dips(rows: NDArray[np.float32]) -> tuple[Floats, Floats]:
     places = np.flatnonzero((lags >= MIN_PERIOD) & (2 * lags <= len(rows)))
     dips = np.empty((len(places), len(rows)))
     for row, place in enumerate(places):
-        near = [
-            distances[(lags >= (low + more) * lags[place]) & (lags <= (high + more) * lags[place])].mean(
-                axis=0
-            )
-            for more, (low, high) in enumerate((NEAR_HALF, NEAR_HALF))
-        ]
-        dip = (near[0] + near[1]) / 2 - distances[place]
+        ratios, (low, high) = lags / lags[place], NEAR_HALF
+        half = distances[(ratios >= low) & (ratios <= high)].mean(axis=0)
+        further = distances[(ratios >= 1 + low) & (ratios <= 1 + high)].mean(axis=0)
+        dip = (half + further) / 2 - distances[place]
         shown = len(rows) / lags[place]  # repetitions: chance makes deep dips where there are few
         dips[row] = (1 - 1 / shown) * moving_mean(dip, round(SMOOTHING * lags[place]))
     return lags[places].astype(np.float64), dips
@@ -297,10 +300,8 @@ def track_periods(periods: Floats, dips: Floats) -> Indices:
         came_from[frame, :count] = np.where(is_entered, -1, origin)
         left = int(totals.argmax())
         came_from[frame, count] = left if totals[left] > outside else -1
-        outside, totals = (
-            max(outside, totals[left]),
-            np.where(is_entered, outside - enter, best) + gains[:, frame],
-        )
+        best = np.where(is_entered, outside - enter, best)
+        outside, totals = max(outside, totals[left]), best + gains[:, frame]
     track = np.empty(num_frames, dtype=np.int64)
     track[-1] = int(totals.argmax()) if totals.max() > outside else -1
     for frame in range(num_frames - 1, 0, -1):
@@ -310,15 +311,15 @@ def track_periods(periods: Floats, dips: Floats) -> Indices:
 
 def _refine_periods(periods: Floats, dips: Floats, places: Indices) -> Floats:
     """Return the periods (n,) at `places` (n,), moved to the top of a parabola through dips (P, n)."""
-    frames = np.arange(len(places))
-    inner = places.clip(1, max(len(periods) - 2, 1))
     if len(periods) < 3:
         return periods[places]
+    frames, inner = np.arange(len(places)), places.clip(1, len(periods) - 2)
     before, here, after = (dips[inner + offset, frames] for offset in (-1, 0, 1))
     bend = before - 2 * here + after
     is_top = (inner == places) & (bend < 0)
     offset = np.where(is_top, 0.5 * (before - after) / np.where(is_top, bend, 1), 0).clip(-0.5, 0.5)
-    return np.exp(np.interp(places + offset, np.arange(len(periods)), np.log(periods)))
+    exact: Floats = np.exp(np.interp(places + offset, np.arange(len(periods)), np.log(periods)))
+    return exact
 
 
 def refine_phases(rows: NDArray[np.float32], bouts: Sequence[Bout]) -> list[Floats]:
@@ -345,11 +346,11 @@ def _fold(values: NDArray[Any], phases: Floats, num_phases: int) -> Floats:
     places = (phases % 1) * num_phases
     before = np.floor(places).astype(np.int64)
     share = places - before
-    sums, weights = np.zeros((num_phases, values.shape[1])), np.full(num_phases, 1e-9)
-    for place, weight in ((before % num_phases, 1 - share), ((before + 1) % num_phases, share)):
-        np.add.at(sums, place, weight[:, None] * values)
-        np.add.at(weights, place, weight)
-    return sums / weights[:, None]
+    weights, frames = np.zeros((num_phases, len(values))), np.arange(len(values))
+    weights[before % num_phases, frames] = 1 - share
+    weights[(before + 1) % num_phases, frames] += share
+    mean: Floats = weights @ values / (weights.sum(axis=1, keepdims=True) + 1e-9)
+    return mean
 
 
 def _warp_onto(rows: NDArray[np.float32], mean: Floats, periods: Floats) -> Floats:
@@ -428,15 +429,15 @@ def _cut(phases: Floats, start: int, times: Floats) -> list[Repetition]:
     ends = np.append(times[1:], times[-1] + np.diff(times[-2:]).sum())  # a frame lasts until the next
     return [
         Repetition(
-            start + int(a),
-            start + int(b),
-            times[start + a],
-            ends[start + b - 1],
-            min(float(share), 1.0),
-            whole,
+            start=start + int(a),
+            stop=start + int(b),
+            start_s=float(times[start + a]),
+            end_s=float(ends[start + b - 1]),
+            share=min(float(share), 1.0),
+            is_whole=is_whole,
         )
-        for a, b, share, whole in segments
-        if b > a and (whole or share >= MIN_PARTIAL)
+        for a, b, share, is_whole in segments
+        if b > a and (is_whole or share >= MIN_PARTIAL)
     ]
 
 

@@ -1,5 +1,6 @@
 """Check what the user typed, and embed the videos the user named: the first steps of most commands."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 PRETRAINED = "pretrained"
 MAX_NAMED = 10  # mirrored videos
 MAX_CHECKED = 6  # videos that are searched for repetitions
-MIN_NOTED = (3, 0.57)  # repetitions, and their confidence, that are worth a note
+MIN_NOTED = (3, 0.62)  # repetitions, and their confidence, that are worth a note
 
 
 def embed_inputs(
@@ -80,7 +81,7 @@ def note_repetitions(embeddings: "EmbeddingSet") -> None:
         found = find_repetitions(embeddings[name], embeddings.times(name))
         if found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]:
             path = embeddings.path(name) or Path(name)
-            cut = f"cut them first with cycleback repetitions {path} --clips takes"
+            cut = f"cut them first with cycleback repetitions {shlex.quote(str(path))} --clips takes"
             print(f"note: {path.name} holds about {found.count} repetitions: {cut}", file=sys.stderr)
             return
 

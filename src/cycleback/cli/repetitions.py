@@ -114,8 +114,8 @@ def _print_counts(found: "dict[str, Repetitions]") -> None:
         print(f"{name}: {each.count} repetitions{period}{incomplete}, confidence {each.confidence:.2f}")
 
 
-def _next_command(videos: list[str] | None, clips: Path | None, *, is_counted: bool) -> str | None:
-    """Return what to do next: compare the clips, or cut them."""
+def _next_command(videos: list[str] | None, clips: Path | None, *, is_counted: bool) -> list[str] | None:
+    """Return the words of what to do next: compare the clips, or cut them."""
     if clips is not None:
-        return f"cycleback sync {clips}"
-    return f"cycleback repetitions {' '.join(videos)} --clips takes" if videos and is_counted else None
+        return ["sync", str(clips)]
+    return ["repetitions", *videos, "--clips", "takes"] if videos and is_counted else None

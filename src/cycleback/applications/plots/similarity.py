@@ -75,7 +75,9 @@ def draw_repetitions(embeddings: Embeddings, found: Repetitions, *, name: str, f
     cuts = sorted({seconds for part in found.whole for seconds in (part.start_s, part.end_s)})
     with new_figure(2, columns=2, size=(10.4, 4.4)) as (figure, (matrix, curve)):
         extent = (times[0], times[-1], times[-1], times[0])
-        matrix.imshow(_similarity(squared_distances(rows, rows)), cmap="cividis", extent=extent)
+        similarity = _similarity(squared_distances(rows, rows))
+        low, high = np.quantile(similarity, (0.02, 0.97))  # a frame is far nearer to itself than to others
+        matrix.imshow(similarity, cmap="cividis", extent=extent, vmin=low, vmax=high)
         for cut in cuts:
             matrix.axhline(cut, color="white", linewidth=0.7)
             matrix.axvline(cut, color="white", linewidth=0.7)
