@@ -2,7 +2,8 @@
 
 counts        real videos of repeated actions (QUVA Repetition), by part: settings were chosen on `choose`;
               `report` has other actions. One setting is not blind to `report`: MIN_DIP was lowered from
-              0.15 to 0.12 by loops and single takes, but after `report` had been scored (OBO 0.65). Mean absolute error of the count (MAE), the same as a share of the
+              0.15 to 0.12 by loops and single takes, but after `report` had been scored (OBO 0.65).
+              Mean absolute error of the count (MAE), the same as a share of the
               count, share of counts that are off by at most one (OBO), and the mean distance of a labelled
               boundary from the phase at which boundaries usually are, as a share of a repetition.
               Beside it are single streams and two baselines: the first peak of the autocorrelation of how
