@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PRETRAINED = "pretrained"
 MAX_NAMED = 10  # mirrored videos
 MAX_CHECKED = 6  # videos that are searched for repetitions
+MIN_FRAMES_EACH = 8  # of a repetition; noise repeats by chance in a few frames
 MIN_NOTED = (3, 0.62)  # repetitions, and their confidence, that are worth a note
 
 
@@ -79,7 +80,8 @@ def note_repetitions(embeddings: "EmbeddingSet") -> None:
 
     for name in spread_items(embeddings.names, MAX_CHECKED):
         found = find_repetitions(embeddings[name], embeddings.times(name))
-        if found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]:
+        is_sure = found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]
+        if is_sure and len(embeddings[name]) >= MIN_FRAMES_EACH * found.count:
             path = embeddings.path(name) or Path(name)
             cut = f"cut them first with cycleback repetitions {shlex.quote(str(path))} --clips takes"
             print(f"note: {path.name} holds about {found.count} repetitions: {cut}", file=sys.stderr)
