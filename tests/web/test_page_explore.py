@@ -73,8 +73,10 @@ def number_in(page: "Page", source: str | None) -> int:
 
 def test_a_moment_is_found_in_all_videos_and_plays_when_pointed_at(page: "Page", address: str) -> None:
     open_view(page, address, "search")
+    page.wait_for_function("document.querySelectorAll('.hit').length === 6")  # of the first frame
     page.get_by_label("Frame", exact=True).fill("12")
     page.get_by_role("button", name="Find it everywhere").click()
+    page.wait_for_function("document.querySelector('.hits').dataset.frame === '12'")
     page.wait_for_function("document.querySelector('.query').width === 160")
     hits = page.locator(".hit")
     page.wait_for_function("document.querySelectorAll('.hit').length === 6")

@@ -53,6 +53,7 @@ export function mount(element, studio) {
     const asked = {id: studio.reference, frame};
     try {
       const found = await api.get(`search?video=${asked.id}&frame=${asked.frame}`, {signal: request.signal});
+      hits.dataset.frame = asked.frame;
       hits.replaceChildren(...found.map((hit) => showHit(studio, hit, asked)));
       if (!found.length) hits.replaceChildren(make("li", {class: "dim"}, "There is no other video to search."));
     } catch (error) {

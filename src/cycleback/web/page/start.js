@@ -164,6 +164,7 @@ function fillCard(studio, card, job, refresh) {
 async function openRun(studio, job) {
   try {
     await api.send("POST", `jobs/${job.id}/open`);
+    await studio.load(); // aligns anew
     studio.tell("embeddings");
     studio.open("play");
   } catch (error) {
