@@ -148,6 +148,7 @@ def test_a_sound_moves_to_another_video_and_can_be_kept(page: "Page", address: s
     page.wait_for_function("document.querySelector('audio').duration > 1")
     duration = page.evaluate("document.querySelector('audio').duration")
     assert duration == pytest.approx(LENGTHS[TAKES[0]] / 30, abs=0.1)
+    page.wait_for_function("document.querySelector('audio').played.length > 0")  # it starts by itself
     page.evaluate("document.querySelector('audio').pause()")
     page.evaluate("document.querySelector('audio').currentTime = 0.51")
     page.wait_for_function(f"({READ_NUMBER_JS})(document.querySelector('.borrowed')) === 15")
