@@ -177,3 +177,15 @@ def test_pins_that_cross_are_refused_with_the_names_of_the_videos(takes: Embeddi
     pins = [Pin("a", 12, "b", 30), Pin("b", 20, "a", 30)]
     with pytest.raises(UserError, match="pins 12:30 and 30:20 of a and b cross"):
         match_reference(takes, ["b"], reference="a", pins=pins)
+
+
+@pytest.mark.parametrize("method", ["subsequence", "overlap"])
+def test_an_action_inside_a_longer_video_plays_with_its_clip(method: str) -> None:
+    rng = np.random.default_rng(0)
+    action, away = np.cumsum(rng.normal(size=(40, 6)), axis=0), 60 + rng.normal(size=(50, 6))
+    longer = np.concatenate([away, np.repeat(action, 2, axis=0), away])
+    times = {"clip": np.arange(40) / 20, "longer": np.arange(180) / 40}  # seconds: at the same pace
+    both = EmbeddingSet.from_arrays({"clip": action, "longer": longer}, times=times)
+    pace = smooth_pace(both, ["clip", "longer"], reference="clip", method=method)  # type: ignore[arg-type]
+    np.testing.assert_allclose(pace.sources[1], 50 / 40 + pace.sources[0], atol=2 / 40)
+    assert pace.cuts[1] == pytest.approx((50 / 40, 50 / 40), abs=2 / 40)

@@ -42,6 +42,33 @@ def test_a_clip_is_found_in_a_longer_video(command, videos: Path) -> None:
     table = json.loads(command(*words).out)
     assert [row["frame_b"] for row in table["frames"]] == list(range(10, 30))
     assert table["method"] == "subsequence" and "summary" not in table
+    part = {"start_frame": 10, "end_frame": 29, "start_s": 0.5, "end_s": 1.45, "speed": 1.0}
+    assert table["part"] == part
+
+
+def test_the_part_is_told_and_may_be_stretched_further_on_request(command, videos: Path, tmp_path) -> None:
+    words = (
+        "align",
+        "clip",
+        "a",
+        "--embeddings",
+        videos,
+        "--method",
+        "subsequence",
+        "-o",
+        tmp_path / "a.csv",
+    )
+    assert "found in a from 0.50 s to 1.45 s at 1 times the speed" in command(*words).out
+    words = ("align", "clip", "b", "--embeddings", videos, "--method", "subsequence", "--json")
+    assert json.loads(command(*words).out)["part"]["speed"] == pytest.approx(0.5, abs=0.03)
+    tight = json.loads(command(*words, "--max-stretch", "1.2").out)["part"]
+    assert tight["end_frame"] - tight["start_frame"] + 1 <= 1.2 * 20 + 1
+    refused = command(
+        "align", "a", "b", "--embeddings", videos, "--max-stretch", "3", "-o", tmp_path / "b.csv"
+    )
+    assert (
+        refused.code == 2 and "--max-stretch is for --method subsequence only, got 3 with auto" in refused.err
+    )
 
 
 def test_frames_outside_the_overlap_are_not_matched(command, videos: Path) -> None:
@@ -74,9 +101,11 @@ def test_a_time_prior_pulls_matches_to_the_same_share(command, videos: Path) -> 
     assert [row["frame_b"] for row in frames] == np.rint(np.arange(40) * 19 / 39).tolist()
 
 
-def test_an_open_end_starts_both_together(command, videos: Path) -> None:
-    words = ("align", "a", "b", "--embeddings", videos, "--method", "open-end", "--json")
-    assert json.loads(command(*words).out)["frames"][0]["frame_b"] in (0, 1)
+@pytest.mark.parametrize("method", ["open-end", "open_end"])
+def test_an_open_end_starts_both_together(command, videos: Path, method: str) -> None:
+    words = ("align", "a", "b", "--embeddings", videos, "--method", method, "--json")
+    result = json.loads(command(*words).out)
+    assert result["frames"][0]["frame_b"] in (0, 1) and result["method"] == "open-end"
 
 
 def test_a_band_keeps_to_constant_speed(command, videos: Path) -> None:

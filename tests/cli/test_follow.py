@@ -49,6 +49,10 @@ def test_the_reference_itself_is_followed_exactly_and_has_no_phase_without_label
         (["{video}", "--run", "{run}"], "Missing option '--reference'"),
         (["{video}", "--reference", "{tmp}/no.mp4", "--run", "{run}"], "no.mp4 does not exist"),
         (["{tmp}/no.mp4", "--reference", "{video}", "--run", "{run}"], "no.mp4 does not exist"),
+        (
+            ["{tmp}/stream.mp4", "--reference", "{tmp}/good.mp4", "--run", "{run}"],
+            "stream.mp4 does not exist",
+        ),
         (["{video}", "--reference", "{video}", "--run", "pretrained"], "cannot follow a stream. Train one"),
         (["{video}", "--reference", "{video}", "--run", "{tmp}"], "looked for recipe.toml"),
     ],

@@ -157,7 +157,7 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
         ),
         (
             ["{loud}", "{mute}", "--method", "magic"],
-            "unknown alignment method 'magic'; expected auto, dtw or nearest",
+            "unknown alignment method 'magic'; expected auto, dtw, nearest, overlap",
         ),
         (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames per second"),
         (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 is an input, and inputs are never replaced"),

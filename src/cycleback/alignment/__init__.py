@@ -6,6 +6,7 @@
     appendix  matching frames by dynamic time warping    dtw_path, dtw_to_many, match_frames
     both      one frame of b per frame of a              align
     --        videos that share only a part              align(method="subsequence", "open_end", "overlap")
+    --        one video somewhere in a longer one        find_ends, find_part
     --        pairs of frames set by hand                align(pins=[(12, 30)]), check_pins
     --        several videos on one clock                align_many
     --        directions in which videos agree           discriminant_axes
@@ -24,6 +25,7 @@ from cycleback.alignment.discriminant import ALIGNED_AXES, discriminant_axes
 from cycleback.alignment.distances import nearest_neighbors, squared_distances
 from cycleback.alignment.dtw import dtw_path, match_frames
 from cycleback.alignment.pins import check_pins
+from cycleback.alignment.subsequence import find_ends, find_part
 from cycleback.alignment.warp import dtw_to_many
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "dtw_path",
     "dtw_to_many",
     "estimate_confidence",
+    "find_ends",
+    "find_part",
     "match_frames",
     "nearest_neighbors",
     "score_matches",

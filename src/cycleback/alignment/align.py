@@ -14,7 +14,7 @@ K ticks of their clock.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,10 +52,12 @@ from cycleback.alignment.pins import (
     place_pins,
     warp_through,
 )
-from cycleback.alignment.warp import warp_long, warp_to_many
+from cycleback.alignment.subsequence import PACE, Pace, check_pace, find_part
+from cycleback.alignment.warp import halve, warp_long, warp_to_many
 from cycleback.display import draw_line
 
-AlignmentMethod = Literal["auto", "nearest", "dtw", "subsequence", "open_end", "overlap"]
+AlignmentMethod = Literal["auto", "nearest", "dtw", "subsequence", "open_end", "overlap", "open-end"]
+METHODS: tuple[AlignmentMethod, ...] = get_args(AlignmentMethod)[:-1]  # the last is another spelling
 MAX_CELLS = 25_000_000  # of one matrix: two videos of 5,000 frames, 200 MB of distances
 MEDOID_FRAMES = 512  # compared per video to find the medoid
 MIN_CONFIDENCE = 0.5  # below it a match is more likely wrong than right
@@ -103,6 +105,7 @@ def align(
     band: float | None = None,
     skip_cost: float | None = None,
     time_prior: float = 0.0,
+    pace: Pace | None = None,
     pins: Pairs = (),
 ) -> Alignment:
     """Match every frame of `a` (T, D) with a frame of `b` (S, D).
@@ -119,8 +122,9 @@ def align(
             "auto" leaves out what only one video shows before and after the action
             (`cycleback.alignment.ends`), and warps the rest like "dtw".
             "dtw" matches both first and both last frames.
-            "subsequence" finds all of a somewhere in b: b may begin earlier and end later.
-            "open_end" starts both together, and leaves out the end of either where they part.
+            "subsequence" finds all of a somewhere in b, at a `pace` within limits: b may begin earlier and
+            end later.
+            "open_end" (or "open-end") starts both together, and leaves out the end of either where they part.
             "overlap" leaves out the frames before and after the part that both show, by the skip cost.
         center: Subtract each video's mean embedding first. The part that all its frames share (scene, person,
             camera) says nothing about time, but it is large in embeddings not trained for alignment. Do not
@@ -128,10 +132,14 @@ def align(
         band: For "auto" and "dtw": how far the path may stray from constant speed, to either side, as a share
             of S, with "auto" of the part in common.
         skip_cost: For free ends: squared distance above which a frame is left out rather than matched; by
-            default derived from the distances, see `cycleback.alignment.bounds`.
+            default derived from the distances, see `cycleback.alignment.bounds`. With "subsequence", a skip
+            cost or pins replace the limits of the pace.
         time_prior: For "auto", "dtw" and "nearest": prefer matches at the same share of both videos. Frames
             at shares s and t of their videos, in [0, 1], lie further apart by time_prior x (mean distance) x
             (s - t)^2. With "auto", shares are of the part in common.
+        pace: For "subsequence": least and greatest number of frames of b per frame of a; 0.4 and 2.5 by
+            default. Multiply both by the frame rate of b over that of a, where they differ. If b is too short
+            for that, all of it is matched.
         pins: Pairs (i, j) set by hand: frame i of a shows what frame j of b shows. The path runs through all
             pins, and every frame is matched between the pins beside it (`cycleback.alignment.pins`). Pinned
             frames are matched exactly, with confidence 1. "auto" leaves out frames only before the first pin
@@ -141,7 +149,8 @@ def align(
     Raises:
         UserError: A pin lies outside a video, a frame has two pins, or pins cross.
     """
-    _check(method, band=band, skip_cost=skip_cost, time_prior=time_prior)
+    method = "open_end" if method == "open-end" else method
+    _check(method, band=band, skip_cost=skip_cost, time_prior=time_prior, pace=pace)
     rows, others = as_pair(a, b)
     if center:
         rows, others = rows - rows.mean(axis=0), others - others.mean(axis=0)
@@ -158,6 +167,7 @@ def align(
             band=band,
             skip_cost=skip_cost,
             time_prior=time_prior,
+            pace=pace or PACE,
             pins=pinned,
         )
         indices = _choose_matches(path, pinned, num_frames=len(rows))
@@ -185,11 +195,11 @@ def align(
     )
 
 
-def _check(method: str, *, band: float | None, skip_cost: float | None, time_prior: float) -> None:
-    if method not in get_args(AlignmentMethod):
-        raise ValueError(
-            f"method must be one of {', '.join(map(repr, get_args(AlignmentMethod)))}, got {method!r}"
-        )
+def _check(
+    method: str, *, band: float | None, skip_cost: float | None, time_prior: float, pace: Pace | None
+) -> None:
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     if band is not None and method not in ("auto", "dtw"):
         raise ValueError(f"a band is for methods 'auto' and 'dtw' only, got band {band} with {method!r}")
     if skip_cost is not None and method not in FREE:
@@ -204,6 +214,10 @@ def _check(method: str, *, band: float | None, skip_cost: float | None, time_pri
         raise ValueError(
             f"time_prior is for 'auto', 'dtw' and 'nearest' only, got {time_prior} with {method!r}"
         )
+    if pace is not None and method != "subsequence":
+        raise ValueError(f"pace is for 'subsequence' only, got {pace} with {method!r}")
+    if pace is not None:
+        check_pace(pace)
 
 
 def _find_path(
@@ -216,17 +230,21 @@ def _find_path(
     skip_cost: float | None,
     time_prior: float,
     pins: Indices,
+    pace: Pace = PACE,
 ) -> Indices:
     """Return the warping path (L, 2) of `a` (T, D) and `b` (S, D); `distances` (T, S) unless too long."""
-    if method == "auto":
-        part = find_common_part(a, b, distances, pins=pins)
+    is_limited = method == "subsequence" and skip_cost is None and not len(pins)
+    if method == "auto" or is_limited:
+        if is_limited:
+            part = slice(0, len(a)), _find_part(a, b, distances, pace=pace)
+        else:
+            part = find_common_part(a, b, distances, pins=pins)
         rest = None if distances is None else np.ascontiguousarray(distances[part])
         first = np.array([frames.start for frames in part])
         a, b, distances, pins = a[part[0]], b[part[1]], rest, pins - first
-        path = _find_path(
-            a, b, distances, method="dtw", band=band, skip_cost=None, time_prior=time_prior, pins=pins
-        )
-        path = drop_standstills(path, pins=pins)
+        options: dict[str, Any] = {"band": band, "skip_cost": None, "time_prior": time_prior, "pace": pace}
+        path = _find_path(a, b, distances, method="dtw", pins=pins, **options)
+        path = path if is_limited else drop_standstills(path, pins=pins)
         path += first
         return path
     free = FREE.get(method, FIXED)
@@ -250,6 +268,20 @@ def _find_path(
         return warp_cost(np.ascontiguousarray(cost), ends=ends_of(rows, others), band=allowed)
 
     return warp_through(pins, (len(a), len(b)), free=free, warp=warp)[0]
+
+
+def _find_part(a: Floats, b: Floats, distances: Floats | None, *, pace: Pace) -> slice:
+    """Return the frames of `b` (S, D) that show all of `a` (T, D); all of them if b is too short.
+
+    Long videos are halved first, until the distances of all frames are a matrix of MAX_CELLS.
+    """
+    length, scale = len(b), 1
+    while len(a) * len(b) > MAX_CELLS:
+        a, b, scale = halve(a), halve(b), 2 * scale
+    if distances is None:
+        distances = pairwise_squared(a, b)
+    part = find_part(distances, pace=pace)
+    return slice(0, length) if part is None else slice(scale * part.start, min(scale * part.stop, length))
 
 
 def _choose_matches(path: Indices, pins: Indices, *, num_frames: int) -> Indices:

@@ -9,7 +9,7 @@
     visualisation of the embedding        the package `cycleback.applications.plots`
 
     beyond the paper                      here
-    tables of frames                      `tabulate_alignment`, `tabulate_clock`
+    tables of frames                      `tabulate_alignment`, `tabulate_clock`, `locate_part`
     progress and reward                   `measure_progress` -> `ProgressReport`
     repetitions of an action              `find_repetitions` -> `Repetitions`, and `write_clips` to cut them
     an action that is still running       `build_follower` -> `follow_stream` -> `Position`
@@ -31,7 +31,7 @@ from cycleback.applications.progress import ProgressReport, measure_progress
 from cycleback.applications.repetitions import Repetitions, find_repetitions, write_clips
 from cycleback.applications.sound import transfer_sound, write_with_sound
 from cycleback.applications.sync import write_synced
-from cycleback.applications.tables import tabulate_alignment, tabulate_clock
+from cycleback.applications.tables import locate_part, tabulate_alignment, tabulate_clock
 
 __all__ = [
     "AnomalyReport",
@@ -47,6 +47,7 @@ __all__ = [
     "follow_stream",
     "keep_own_pace",
     "label_transfer_error",
+    "locate_part",
     "locate_videos",
     "match_labels",
     "match_reference",

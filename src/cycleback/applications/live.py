@@ -10,6 +10,7 @@ Shapes: S frames of the reference, D embedding size, H W pixels.
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -23,7 +24,7 @@ from cycleback.data import event_frames, read_dataset
 from cycleback.errors import CheckpointError, UserError, VideoError
 from cycleback.video import frame_times, iter_frames
 from cycleback.video.scaling import FrameScaler
-from cycleback.video.source import load_av, reading_options
+from cycleback.video.source import check_file, load_av, open_video, reading_options
 
 if TYPE_CHECKING:
     import torch
@@ -147,6 +148,8 @@ def read_source(
 ) -> Iterator[Frame]:
     """Yield the frames uint8 (H, W, 3) of a source, at the size the encoder wants.
 
+    A file or a camera that cannot be opened is refused at once, before the first frame is asked for.
+
     Args:
         source: a video file, "-" for a video on standard input, or the number of a camera.
         real_time: play a video file at its own speed instead of as fast as possible.
@@ -156,9 +159,16 @@ def read_source(
     if source == "-":
         return _read_pipe(sys.stdin.buffer, encoder, "standard input")
     if source.isdigit() and not Path(source).exists():
-        return _read_camera(source, encoder)
+        address, format = _find_camera(source)
+        with _open_stream(address, f"camera {source}", format=format):
+            pass
+        return _read_pipe(address, encoder, f"camera {source}", format=format)
     if patience > 0:
+        if not Path(source).is_file():
+            raise VideoError(f"{source} does not exist; start the recording first, or check the spelling")
         return _read_growing(Path(source), encoder, patience)
+    with open_video(check_file(source), threaded=False):
+        pass
     return _read_file(source, encoder, real_time=real_time)
 
 
@@ -179,8 +189,6 @@ def _read_file(source: str, encoder: "Encoder", *, real_time: bool) -> Iterator[
 
 
 def _read_growing(path: Path, encoder: "Encoder", patience: float) -> Iterator[Frame]:
-    if not path.is_file():
-        raise VideoError(f"{path} does not exist; start the recording first, or check the spelling")
     with path.open("rb") as file:
         yield from _read_pipe(PatientFile(file, patience), encoder, str(path))
 
@@ -202,28 +210,34 @@ class PatientFile:
         return found
 
 
-def _read_camera(number: str, encoder: "Encoder") -> Iterator[Frame]:
+def _find_camera(number: str) -> tuple[str, str]:
+    """Return the address and the format of a camera on this system."""
     if sys.platform not in CAMERAS:
         raise VideoError(f"cannot open camera {number} on {sys.platform}. Pipe its video to standard input.")
     format, device = CAMERAS[sys.platform]
-    return _read_pipe(device.format(number), encoder, f"camera {number}", format=format)
+    return device.format(number), format
 
 
 def _read_pipe(file: Any, encoder: "Encoder", name: str, *, format: str | None = None) -> Iterator[Frame]:
     """Yield the frames of a video that is read from start to end, each as soon as its bytes arrive."""
+    with _open_stream(file, name, format=format) as container:
+        stream = container.streams.video[0]
+        stream.thread_type = "NONE"  # threads hold frames back
+        scaler = FrameScaler(encoder.frame_size, encoder.fit, aspect=float(stream.sample_aspect_ratio or 1))
+        for frame in container.decode(stream):
+            picture = scaler.buffer(1, frame)
+            scaler.write(frame, picture[0])
+            yield picture[0]
+
+
+@contextmanager
+def _open_stream(file: Any, name: str, *, format: str | None = None) -> Iterator[Any]:
+    """Open a video that is read from start to end; errors in the block name it, too."""
     av = load_av("reading video")
+    options = {"probesize": "100000"} | ({} if format else reading_options(av))
     try:
-        options = {"probesize": "100000"} | ({} if format else reading_options(av))
         with av.open(file, format=format, options=options) as container:
-            stream = container.streams.video[0]
-            stream.thread_type = "NONE"  # threads hold frames back
-            scaler = FrameScaler(
-                encoder.frame_size, encoder.fit, aspect=float(stream.sample_aspect_ratio or 1)
-            )
-            for frame in container.decode(stream):
-                picture = scaler.buffer(1, frame)
-                scaler.write(frame, picture[0])
-                yield picture[0]
+            yield container
     except (av.error.FFmpegError, IndexError) as error:
         if format:
             raise VideoError(f"cannot read {name}: {error}. Connect it, or pass a video file.") from error

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.alignment import Alignment, align
+from cycleback.alignment.align import AlignmentMethod
 from cycleback.alignment.confidence import pool_adjacent_violators
 from cycleback.alignment.pins import place_pins
 from cycleback.data.pins import Pin, match_pins
@@ -24,7 +24,7 @@ SMOOTHING_S = 0.15  # four frames at 30 fps: removes stutter without shifting ke
 MAX_DEVIATIONS = 3  # the Gaussian window is cut off at this many standard deviations
 Indices = NDArray[np.int64]
 Seconds = NDArray[np.float64]
-Method = Literal["auto", "dtw", "nearest"]
+MAX_STRETCH = 2.5  # times that a video is slower or faster than the reference, with method "subsequence"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def smooth_pace(
     names: Sequence[str],
     *,
     reference: str,
-    method: Method = "auto",
+    method: AlignmentMethod = "auto",
     fps: float | None = None,
     smoothing_s: float = SMOOTHING_S,
     pins: Sequence[Pin] = (),
@@ -70,13 +70,27 @@ def smooth_pace(
     for name in names:
         own, source = read_times(embeddings, name), clock  # (N,), (S,)
         if name != reference:
-            match = align(embeddings[reference], embeddings[name], method=method, pins=pinned[name])
+            limits = limit_pace(embeddings, reference, name) if method == "subsequence" else None
+            match = align(
+                embeddings[reference], embeddings[name], method=method, pace=limits, pins=pinned[name]
+            )
             raw, fixed = match_seconds(match, clock, own), pinned[name][:, 0]
             source = smooth_times(clock, raw, smoothing_s=smoothing_s, fixed=fixed)
         sources.append(np.interp(seconds, clock, source))
         positions.append(np.interp(sources[-1], own, np.arange(len(own))))
         cuts.append((float(source[0] - own[0]), float(own[-1] - source[-1])))
     return Pace(tuple(names), rate, seconds, np.array(sources), np.array(positions), tuple(cuts))
+
+
+def limit_pace(
+    embeddings: EmbeddingSet, a: str, b: str, *, max_stretch: float = MAX_STRETCH
+) -> tuple[float, float]:
+    """Return the least and the greatest number of frames of `b` per frame of `a`, for method "subsequence".
+
+    `max_stretch` is how many times slower or faster than `a` the action in `b` may be, in seconds.
+    """
+    rate = (embeddings.fps(b) or 1.0) / (embeddings.fps(a) or 1.0)
+    return rate / max_stretch, rate * max_stretch
 
 
 def match_seconds(match: Alignment, clock: Seconds, own: Seconds) -> Seconds:
@@ -136,7 +150,7 @@ def match_reference(
     names: Sequence[str],
     *,
     reference: str,
-    method: Method = "auto",
+    method: AlignmentMethod = "auto",
     pins: Sequence[Pin] = (),
 ) -> list[Indices]:
     """For each named video, find the frame that matches each frame of the reference, without smoothing.
@@ -158,7 +172,7 @@ def pin_to_reference(
     names: Sequence[str],
     *,
     reference: str,
-    method: Method = "auto",
+    method: AlignmentMethod = "auto",
     pins: Sequence[Pin] = (),
 ) -> dict[str, Indices]:
     """Return the pins (K, 2) of each named video with the reference: its frame, and the video's frame.
@@ -171,8 +185,10 @@ def pin_to_reference(
     place = {name: number for number, name in enumerate(videos)}
     used = match_pins(pins, videos)
 
+    back: AlignmentMethod = "overlap" if method == "subsequence" else method  # of a longer video to a part
+
     def match(video: int, own: Indices) -> tuple[Indices, NDArray[np.float64]]:
-        found = align(embeddings[videos[video]], embeddings[reference], method=method, pins=own[:, ::-1])
+        found = align(embeddings[videos[video]], embeddings[reference], method=back, pins=own[:, ::-1])
         return found.indices, found.confidence
 
     pinned = place_pins(

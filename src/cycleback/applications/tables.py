@@ -34,6 +34,26 @@ def tabulate_alignment(
     ]
 
 
+def locate_part(
+    alignment: Alignment, *, times_a: NDArray[np.float64], times_b: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Return where all of A was found in B: first and last frame, seconds, and the speed against A.
+
+    `times_a` (T,) and `times_b` (S,) are the seconds of their frames.
+    """
+    first, last = (int(alignment.indices[alignment.matched][end]) for end in (0, -1))
+    start_s, end_s = float(times_b[first]), float(times_b[last])
+    lasts = end_s - start_s
+    speed = float(times_a[-1] - times_a[0]) / lasts if lasts > 0 else 1.0
+    return {
+        "start_frame": first,
+        "end_frame": last,
+        "start_s": round(start_s, 6),
+        "end_s": round(end_s, 6),
+        "speed": round(speed, 4),
+    }
+
+
 def tabulate_clock(
     embeddings: EmbeddingSet, names: Sequence[str], indices: NDArray[np.int64]
 ) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cycleback.data import Pin
     from cycleback.embeddings import EmbeddingSet
 
+MAX_STRETCH = 2.5  # by default
 METHODS = ("auto", "dtw", "nearest", "subsequence", "open-end", "overlap")
 
 
@@ -42,6 +43,9 @@ def align(
         float,
         typer.Option(help="Set how much a match at the same share of both videos is preferred; 1 is weak."),
     ] = 0.0,
+    max_stretch: Annotated[
+        float, typer.Option(help="For subsequence: how many times slower or faster than A B may be.", min=1)
+    ] = MAX_STRETCH,
     pin: Pins = None,
     no_pins: NoPins = False,
     keep_pins: Annotated[
@@ -62,8 +66,8 @@ def align(
 
     Three or more videos get one clock: a table with one row per tick and the frame of each video at it.
     Methods: auto leaves out what only one video shows before and after the action; dtw joins both ends;
-    nearest ignores order; subsequence finds A somewhere in B; open-end joins only the start; overlap joins
-    the part that A and B have in common.
+    nearest ignores order; subsequence finds A somewhere in B, at up to 2.5 times its pace either way;
+    open-end joins only the start; overlap joins the part that A and B have in common.
 
     A pin corrects a match by hand, and everything between two pins follows. Pins of pins.csv are used, too.
 
@@ -74,7 +78,10 @@ def align(
     from cycleback.applications.plots import FORMATS
     from cycleback.tables import write_table
 
+    method = method.replace("_", "-")  # Python writes open_end
     check_choice("alignment method", method, METHODS)
+    if max_stretch != MAX_STRETCH and method != "subsequence":
+        raise UserError(f"--max-stretch is for --method subsequence only, got {max_stretch:g} with {method}")
     inputs = list_inputs(videos, run, embeddings=embeddings)
     check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs, formats=FORMATS)
     if keep_pins and not pin:
@@ -91,6 +98,7 @@ def align(
                 embedding_set,
                 names,
                 options={"method": method.replace("-", "_"), "band": band, "time_prior": time_prior},
+                max_stretch=max_stretch,
                 pins=pins,
                 picture=picture,
                 overwrite=overwrite,
@@ -139,6 +147,7 @@ def _align_pair(
     names: Sequence[str],
     *,
     options: dict[str, Any],
+    max_stretch: float,
     pins: "Sequence[Pin]",
     picture: Path | None,
     overwrite: bool,
@@ -146,7 +155,8 @@ def _align_pair(
     """Align two videos and draw the picture; return the result and a summary in words."""
     from cycleback.alignment import align as align_arrays
     from cycleback.alignment import check_pins
-    from cycleback.applications import tabulate_alignment
+    from cycleback.applications import locate_part, tabulate_alignment
+    from cycleback.applications.pace import limit_pace
     from cycleback.applications.plots import draw_alignment
     from cycleback.data import select_pairs
     from cycleback.files import write_bytes
@@ -154,6 +164,8 @@ def _align_pair(
     a, b = names
     pair = embedding_set[a], embedding_set[b]
     pinned = check_pins(select_pairs(pins, a, b), len(pair[0]), len(pair[1]), names=(a, b))
+    if options["method"] == "subsequence":
+        options["pace"] = limit_pace(embedding_set, a, b, max_stretch=max_stretch)
     alignment = align_arrays(*pair, pins=pinned, **options)
     if picture is not None:
         format = picture.suffix.lower().removeprefix(".")
@@ -165,6 +177,11 @@ def _align_pair(
     summary = f"{matched} of {len(rows)} frames matched, {sure} of them surely, mean confidence {mean:.2f}"
     method = options["method"].replace("_", "-")
     facts = {"a": a, "b": b, "method": method, "pins": pinned.tolist(), "mean_confidence": mean}
+    if method == "subsequence":
+        part = locate_part(alignment, times_a=embedding_set.times(a), times_b=embedding_set.times(b))
+        facts["part"] = part
+        summary += f", found in {b} from {part['start_s']:.2f} s to {part['end_s']:.2f} s"
+        summary += f" at {part['speed']:.2g} times the speed"
     return {**facts, "frames": rows}, summary
 
 

@@ -39,9 +39,9 @@ def follow(
     encoder = load_encoder(run).to(choose_device())
     if encoder.input_kind != "images":
         raise UserError(f"{run} was trained on sequences of vectors, and only videos can be followed")
+    frames = read_source(source, encoder, real_time=real_time, patience=patience)
     features = fast_inference(encoder.base)
     follower = build_follower(encoder, reference, features=features)
-    frames = read_source(source, encoder, real_time=real_time, patience=patience)
     delays: list[float] = []
     for position, latency_ms in follow_stream(encoder, frames, follower, features=features):
         if len(delays) % every == 0:

@@ -18,7 +18,7 @@ from cycleback.cli.inputs import (
     one_line_errors,
     parse_videos,
 )
-from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
+from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Run, Videos
 from cycleback.cli.output import print_result
 from cycleback.cli.pins import collect_pins, load_pins
 from cycleback.errors import UserError
@@ -29,7 +29,21 @@ if TYPE_CHECKING:
     from cycleback.video import Audio
 
 MIN_CUT_S = 0.1  # less of a video that is not shown is not worth telling
-Smoothing = Annotated[float, typer.Option(help="Smooth the pace over so many seconds; 0: raw match.", min=0)]
+METHODS = ("auto", "dtw", "nearest", "overlap", "subsequence")
+SyncMethod = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="Align by auto (leaves out lead-ins and lead-outs), dtw (joins the ends), nearest, overlap"
+        " (joins the part in common) or subsequence (the reference lies somewhere in the others).",
+    ),
+]
+Smoothing = Annotated[
+    float,
+    typer.Option(
+        "--smoothing-s", "--smoothing", help="Smooth the pace over so many seconds; 0: raw match.", min=0
+    ),
+]
 Layout = Annotated[str, typer.Option(help="Choose grid, row, overlay, tinted or switch.")]
 Sound = Annotated[
     str | None, typer.Option(help="Play the sound of the reference (default), none, or of this file.")
@@ -49,7 +63,7 @@ def sync(
     reference: Annotated[
         str | None, typer.Option(help="Follow the pace of this video (default: the first).")
     ] = None,
-    method: Method = "auto",
+    method: SyncMethod = "auto",
     smoothing: Smoothing = 0.15,
     pin: Pins = None,
     no_pins: NoPins = False,

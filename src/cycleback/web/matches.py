@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from cycleback.alignment import Alignment, align
 from cycleback.alignment.align import AlignmentMethod
 from cycleback.alignment.pins import Pairs
-from cycleback.applications.pace import Method, pin_to_reference
+from cycleback.applications.pace import pin_to_reference
 from cycleback.data.pins import COLUMNS, PINS_FILE, Pin
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
@@ -137,7 +137,7 @@ class Matches:
             self.embeddings,
             list(names.values()),
             reference=names[reference],
-            method=cast(Method, method),  # any method of `align` may be used
+            method=method,
             pins=self.pins.read().pins,
         )
         return {id: self.align(reference, id, method=method, pins=pinned[names[id]]) for id in others}
