@@ -16,7 +16,9 @@ SETTINGS = AugmentSettings(hue=0.2, saturation=(0.5, 1.5), crop=(0.8, 1.0))
 def batch_of(rows: tuple[int, ...]) -> tuple[torch.Tensor, Batch]:
     generator = torch.Generator().manual_seed(0)
     frames = torch.randint(0, 256, (4, 2, 1, 8, 8, 3), dtype=torch.uint8, generator=generator)[list(rows)]
-    return frames, Batch(frames, torch.zeros(4, 2), (0, 1, 2, 3), has_positives=False, rows=rows)
+    return frames, Batch(
+        frames, torch.zeros(4, 2), torch.zeros(4, 2), (0, 1, 2, 3), has_positives=False, rows=rows
+    )
 
 
 def changed(rows: tuple[int, ...], settings: AugmentSettings | None = SETTINGS) -> torch.Tensor:

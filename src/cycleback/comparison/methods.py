@@ -34,6 +34,8 @@ PARTS = {
     "tcc-mse": Part("tcc", "TCC (squared error)", tcc_kind="mse"),
     "tcc-stochastic": Part("stochastic_tcc", "TCC (stochastic)"),
     "tcn": Part("tcn", "TCN"),
+    "lav": Part("lav", "LAV"),
+    "idm": Part("idm", "C-IDM"),
     "order": Part("order", "order", weight=0.3),
     "sal": Part("sal", "SaL"),
     "supervised": Part("supervised", "supervised"),

@@ -3,6 +3,8 @@
     name               paper                                                    file
     TCCLoss            Dwibedi et al. 2019, 3.2, 3.3 and 5.2                    tcc.py
     StochasticTCCLoss  Dwibedi et al. 2019, 3.4, randomly selected frames       stochastic.py
+    LAVLoss            Haresh et al. 2021: soft-DTW and contrast within videos  lav.py
+    IDMLoss            Haresh et al. 2021, contrast within videos alone         idm.py
     TCNLoss            Sermanet et al. 2018; baseline of Dwibedi et al., 5.1    tcn.py
     OrderLoss          not in a paper: matches run forward in time              order.py
     MatchLoss          not in a paper: learn the matches of the untrained input  match.py
@@ -17,10 +19,18 @@ All are called alike, with embeddings (B, T, D) first and the rest by keyword:
 """
 
 from cycleback.losses.base import CombinedLoss, Loss, LossParts
+from cycleback.losses.idm import IDMLoss, contrastive_idm
+from cycleback.losses.lav import LAVLoss
 from cycleback.losses.match import MatchLoss
 from cycleback.losses.order import OrderLoss
 from cycleback.losses.sal import SaLLoss, Triplets, draw_triplets, triplet_errors
-from cycleback.losses.similarity import ordered_pairs, scaled_similarity, squared_distances
+from cycleback.losses.similarity import (
+    ordered_pairs,
+    scaled_similarity,
+    squared_distances,
+    unordered_pairs,
+)
+from cycleback.losses.soft_dtw import soft_dtw, warp_table
 from cycleback.losses.stochastic import Cycles, StochasticTCCLoss, draw_cycles, walk_cycles
 from cycleback.losses.supervised import SupervisedLoss, phase_errors
 from cycleback.losses.tcc import (
@@ -38,6 +48,8 @@ from cycleback.losses.tcn import TCNLoss, n_pairs_loss
 __all__ = [
     "CombinedLoss",
     "Cycles",
+    "IDMLoss",
+    "LAVLoss",
     "Loss",
     "LossParts",
     "MatchLoss",
@@ -48,6 +60,7 @@ __all__ = [
     "TCCLoss",
     "TCNLoss",
     "Triplets",
+    "contrastive_idm",
     "cycle_back_classification",
     "cycle_back_huber",
     "cycle_back_logits",
@@ -60,8 +73,11 @@ __all__ = [
     "ordered_pairs",
     "phase_errors",
     "scaled_similarity",
+    "soft_dtw",
     "soft_nearest_neighbors",
     "squared_distances",
     "triplet_errors",
+    "unordered_pairs",
     "walk_cycles",
+    "warp_table",
 ]

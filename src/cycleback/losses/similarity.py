@@ -77,3 +77,9 @@ def ordered_pairs(num_videos: int, *, device: torch.device | str | None = None) 
     pair = torch.arange(num_videos * (num_videos - 1), device=device)
     start, other = pair // others, pair % others
     return start, other + (other >= start)
+
+
+def unordered_pairs(num_videos: int, *, device: torch.device | str | None = None) -> tuple[Tensor, Tensor]:
+    """Return indices `first` and `second` (P,) of the B (B - 1) / 2 pairs of different videos."""
+    pairs = torch.triu_indices(num_videos, num_videos, offset=1, device=device)
+    return pairs[0], pairs[1]

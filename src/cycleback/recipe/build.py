@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from cycleback.data.sampling import sample_random, sample_segments, sample_strided
 from cycleback.losses import (
     CombinedLoss,
+    IDMLoss,
+    LAVLoss,
     Loss,
     MatchLoss,
     OrderLoss,
@@ -35,6 +37,8 @@ LOSSES: Mapping[str, Callable[[LossSettings, int, int], Loss]] = {
     "tcn": lambda settings, size, phases: TCNLoss(
         temperature=settings.tcn.temperature, l2_weight=settings.tcn.l2_weight
     ),
+    "lav": lambda settings, size, phases: LAVLoss(**vars(settings.lav)),
+    "idm": lambda settings, size, phases: IDMLoss(**vars(settings.idm)),
     "match": lambda settings, size, phases: MatchLoss(**vars(settings.match)),
     "order": lambda settings, size, phases: OrderLoss(
         temperature=settings.tcc.temperature,

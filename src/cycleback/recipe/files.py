@@ -33,6 +33,10 @@ WEIGHTS = {
     "tcc-tcn-75": "tcc = 0.75, tcn = 0.25",
     "tcc-sal-tcn": "tcc = 0.33, sal = 0.33, tcn = 0.34",
 }
+METHODS = {
+    "lav": ("loss.weights={ lav = 1.0 }",),
+    "tc3i": ("loss.weights={ tcc = 1.0, idm = 1.0 }", "loss.tcc.normalize=true", "loss.tcc.scaling=none"),
+}  # on the streams of the default recipe, or on ResNet-50 as `reference-NAME`
 SINGLE = ("tcc", "tcn", "sal", "supervised")
 COMBINED = ("tcc-sal", "tcc-sal-25", "tcc-sal-75", "tcc-tcn", "tcc-tcn-25", "tcc-tcn-75")
 LOSS_ROWS = {
@@ -53,12 +57,14 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         for parent, rows in LOSS_ROWS.items()
         for row in rows
     },
+    **{name: ("", overrides) for name, overrides in METHODS.items()},
+    **{f"reference-{name}": ("reference", overrides) for name, overrides in METHODS.items()},
     **{  # the ablation of section 5.2
         f"pouring-ablation-{kind}": ("pouring-finetuned-tcc", (f"loss.tcc.kind={kind}",))
         for kind in ("mse", "classification", "regression")
     },
 }
-"""Recipes that differ from another in a few settings: name -> (parent recipe, overrides)."""
+"""Recipes that differ from another in a few settings: name -> (parent recipe or "", overrides)."""
 
 
 def recipe_names() -> list[str]:
@@ -148,7 +154,7 @@ def _read(source: Path | str, seen: tuple[Path, ...] = ()) -> tuple[dict[str, An
 def _read_packaged(name: str) -> dict[str, Any]:
     if name in DERIVED:
         parent, overrides = DERIVED[name]
-        values = _read_packaged(parent)
+        values = _read_packaged(parent) if parent else {}
         for override in overrides:
             apply_override(values, override)
         return values

@@ -20,7 +20,7 @@ from cycleback.training.settings import OptimizerSettings, RunSettings
 
 Context = Annotated[int, Range(1, 1000)]
 Stride = Annotated[int, Range(1, 100_000)]
-LossName = Literal["match", "tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised"]
+LossName = Literal["match", "tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised", "lav", "idm"]
 
 
 @dataclass(frozen=True)
@@ -233,6 +233,26 @@ class TCNSettings:
 
 
 @dataclass(frozen=True)
+class LAVSettings:
+    """Soft-DTW between videos and the contrastive inverse difference moment within each."""
+
+    smoothing: Scale = 0.1  # of the soft minimum
+    idm_weight: Weight = 0.5  # as in the authors' program; the paper has 1
+    window: Stride = 10  # frames up to which two frames of a video should be alike
+    margin: Scale = 2.0  # squared distance from which far frames no longer repel
+    normalize: bool = True
+
+
+@dataclass(frozen=True)
+class IDMSettings:
+    """The contrastive inverse difference moment alone, to be added to another loss."""
+
+    window: Stride = 15  # as in CnC, which adds it to TCC
+    margin: Scale = 2.0
+    normalize: bool = True
+
+
+@dataclass(frozen=True)
 class SaLSettings:
     """Shuffle and Learn: are three frames in order?"""
 
@@ -258,6 +278,8 @@ class LossSettings:
     tcc: TCCSettings = field(default_factory=TCCSettings)
     stochastic: StochasticSettings = field(default_factory=StochasticSettings)
     tcn: TCNSettings = field(default_factory=TCNSettings)
+    lav: LAVSettings = field(default_factory=LAVSettings)
+    idm: IDMSettings = field(default_factory=IDMSettings)
     sal: SaLSettings = field(default_factory=SaLSettings)
     supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
 
@@ -306,6 +328,7 @@ class Recipe:
 
 _PICTURES = "augment data.frame_size data.fit encoder.train_base"
 _BASE = " ".join(["encoder.base encoder.train_base", *(f"encoder.{name}" for name in BASES)])
+_OWN_SETTINGS = ("match", "tcn", "lav", "idm", "sal", "supervised")  # losses with a section of their name
 _TRAINED_BASE = "encoder.statistics encoder.train_from optimizer.base_factor"
 _COLOURS = "augment.brightness augment.contrast augment.hue augment.saturation"
 _TCC_ONLY = "loss.tcc.kind loss.tcc.index loss.tcc.huber_delta loss.tcc.label_smoothing"
@@ -363,7 +386,7 @@ RULES = (
     Rule("loss.tcc.label_smoothing", "loss.tcc.kind", ("classification",)),
     Rule("loss.tcc.index", "loss.tcc.kind", ("regression", "mse", "huber")),
     Rule("loss.stochastic", "loss.weights", ("stochastic_tcc",)),
-    *(Rule(f"loss.{name}", "loss.weights", (name,)) for name in ("match", "tcn", "sal", "supervised")),
+    *(Rule(f"loss.{name}", "loss.weights", (name,)) for name in _OWN_SETTINGS),
     Rule("optimizer.momentum", "optimizer.name", ("sgd",)),
     Rule("optimizer.step_updates optimizer.step_factor", "optimizer.schedule", ("step",)),
 )

@@ -25,11 +25,11 @@ class Batch:
 
     inputs: Tensor  # (b, T, C, ...), each frame with its context; (b, 2T, C, ...) with positives
     times: Tensor  # (B, T) frame index / number of frames, in [0, 1)
+    frames: Tensor  # (B, T) int64, the frame numbers of the anchors
     videos: tuple[int, ...]  # B positions in the training set
     has_positives: bool  # whether `inputs` holds T positives after the T anchors
     phases: Tensor | None = None  # (B, T) int64, -1 for a frame without label; None if labels are not used
     rows: tuple[int, ...] | None = None  # which of the B videos `inputs` holds; None: all
-    frames: Tensor | None = None  # (B, T) int64, the anchors; None if matches are not used
     matches: Tensor | None = None  # (B, B, T), the frame of the second video for each anchor of the first
     side: Tensor | None = None  # (b, T or 2T, C, V'), the streams besides the appearance in `inputs`, if any
 
@@ -76,6 +76,7 @@ class BatchMaker:
             times=torch.stack(
                 [anchors.float() / len(self.videos[v]) for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
+            frames=torch.stack([anchors for anchors, _ in drawn]),
             videos=tuple(videos),
             has_positives=self.positive_window is not None,
             phases=None
@@ -84,7 +85,7 @@ class BatchMaker:
                 [self.phases[v][anchors] for v, (anchors, _) in zip(videos, drawn, strict=True)]
             ),
             rows=rows,
-            **self._match(videos, [anchors for anchors, _ in drawn]),
+            matches=self._match(videos, [anchors for anchors, _ in drawn]),
             side=None if self.sides is None else clips(self.sides),
         )
 
@@ -98,15 +99,15 @@ class BatchMaker:
             for v, draw in zip(videos, draws, strict=True)
         }
 
-    def _match(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> dict[str, Tensor]:
-        """Return the frames (B, T) and matches (B, B, T) of the anchors, if they are used."""
+    def _match(self, videos: Sequence[int], anchors: Sequence[Tensor]) -> Tensor | None:
+        """Return the matches (B, B, T) of the anchors, if they are used."""
         if self.matches is None:
-            return {}
+            return None
         rows = [
             torch.stack([self.matches(u, v)[frames] for v in videos])
             for u, frames in zip(videos, anchors, strict=True)
         ]
-        return {"frames": torch.stack(list(anchors)), "matches": torch.stack(rows)}
+        return torch.stack(rows)
 
     def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Draw the indices (T,) of the anchors, and of all frames: (T,), or (2T,) with positives."""

@@ -43,8 +43,8 @@ class DeviceBatch:
 
     inputs: Tensor
     times: Tensor
+    frames: Tensor
     phases: Tensor | None
-    frames: Tensor | None
     matches: Tensor | None
     side: Tensor | None
     augmentation: Augmentation
@@ -53,13 +53,13 @@ class DeviceBatch:
 
     @property
     def _optional(self) -> dict[str, Tensor | None]:
-        return {name: getattr(self, name) for name in ("phases", "frames", "matches", "side")}
+        return {name: getattr(self, name) for name in ("phases", "matches", "side")}
 
     @property
     def tensors(self) -> list[Tensor]:
         """Everything that differs between batches."""
         optional = [tensor for tensor in self._optional.values() if tensor is not None]
-        return [self.inputs, self.times, *optional, *self.augmentation.tensors.values()]
+        return [self.inputs, self.times, self.frames, *optional, *self.augmentation.tensors.values()]
 
     def copy(self) -> "DeviceBatch":
         """Copy all tensors."""
@@ -70,6 +70,7 @@ class DeviceBatch:
             self,
             inputs=self.inputs.clone(),
             times=self.times.clone(),
+            frames=self.frames.clone(),
             augmentation=self.augmentation.map(Tensor.clone),
             **optional,
         )
@@ -128,8 +129,8 @@ class ForwardBackward:
         return DeviceBatch(
             inputs=move(batch.inputs),
             times=move(batch.times),
+            frames=move(batch.frames),
             phases=None if batch.phases is None else move(batch.phases),
-            frames=None if batch.frames is None else move(batch.frames),
             matches=None if batch.matches is None else move(batch.matches),
             side=None if batch.side is None else move(batch.side),
             augmentation=draw_for_batch(batch, settings=settings, seed=seed).map(move),
