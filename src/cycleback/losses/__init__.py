@@ -5,6 +5,10 @@
     StochasticTCCLoss  Dwibedi et al. 2019, 3.4, randomly selected frames       stochastic.py
     LAVLoss            Haresh et al. 2021: soft-DTW and contrast within videos  lav.py
     IDMLoss            Haresh et al. 2021, contrast within videos alone         idm.py
+    GTALoss            Hadji et al. 2021: smoothDTW and global cycles           gta.py
+    VAVALoss           Liu et al. 2022: optimal transport with a prior          vava.py
+    VAOTLoss           Ali et al. 2025: cross-entropy to a transport plan       vaot.py
+    ReversalLoss       Xue and Grauman 2023 (AE2): forwards before backwards    reversal.py
     TCNLoss            Sermanet et al. 2018; baseline of Dwibedi et al., 5.1    tcn.py
     OrderLoss          not in a paper: matches run forward in time              order.py
     MatchLoss          not in a paper: learn the matches of the untrained input  match.py
@@ -19,10 +23,12 @@ All are called alike, with embeddings (B, T, D) first and the rest by keyword:
 """
 
 from cycleback.losses.base import CombinedLoss, Loss, LossParts
+from cycleback.losses.gta import GTALoss
 from cycleback.losses.idm import IDMLoss, contrastive_idm
 from cycleback.losses.lav import LAVLoss
 from cycleback.losses.match import MatchLoss
 from cycleback.losses.order import OrderLoss
+from cycleback.losses.reversal import ReversalLoss
 from cycleback.losses.sal import SaLLoss, Triplets, draw_triplets, triplet_errors
 from cycleback.losses.similarity import (
     ordered_pairs,
@@ -44,22 +50,31 @@ from cycleback.losses.tcc import (
     soft_nearest_neighbors,
 )
 from cycleback.losses.tcn import TCNLoss, n_pairs_loss
+from cycleback.losses.transport import Structure, Virtual, sinkhorn, transport_plan
+from cycleback.losses.vaot import VAOTLoss
+from cycleback.losses.vava import VAVALoss
 
 __all__ = [
     "CombinedLoss",
     "Cycles",
+    "GTALoss",
     "IDMLoss",
     "LAVLoss",
     "Loss",
     "LossParts",
     "MatchLoss",
     "OrderLoss",
+    "ReversalLoss",
     "SaLLoss",
     "StochasticTCCLoss",
+    "Structure",
     "SupervisedLoss",
     "TCCLoss",
     "TCNLoss",
     "Triplets",
+    "VAOTLoss",
+    "VAVALoss",
+    "Virtual",
     "contrastive_idm",
     "cycle_back_classification",
     "cycle_back_huber",
@@ -73,9 +88,11 @@ __all__ = [
     "ordered_pairs",
     "phase_errors",
     "scaled_similarity",
+    "sinkhorn",
     "soft_dtw",
     "soft_nearest_neighbors",
     "squared_distances",
+    "transport_plan",
     "triplet_errors",
     "unordered_pairs",
     "walk_cycles",

@@ -12,16 +12,20 @@ from torch import Tensor, nn
 from cycleback.data.sampling import sample_random, sample_segments, sample_strided
 from cycleback.losses import (
     CombinedLoss,
+    GTALoss,
     IDMLoss,
     LAVLoss,
     Loss,
     MatchLoss,
     OrderLoss,
+    ReversalLoss,
     SaLLoss,
     StochasticTCCLoss,
     SupervisedLoss,
     TCCLoss,
     TCNLoss,
+    VAOTLoss,
+    VAVALoss,
 )
 from cycleback.models import Base, Encoder, FusedBase, build_base, build_embedder, freeze, rebuild_base
 from cycleback.recipe.sections import DataSettings, EncoderSettings, LossSettings, Recipe
@@ -39,6 +43,10 @@ LOSSES: Mapping[str, Callable[[LossSettings, int, int], Loss]] = {
     ),
     "lav": lambda settings, size, phases: LAVLoss(**vars(settings.lav)),
     "idm": lambda settings, size, phases: IDMLoss(**vars(settings.idm)),
+    "gta": lambda settings, size, phases: GTALoss(**vars(settings.gta)),
+    "vava": lambda settings, size, phases: VAVALoss(**vars(settings.vava)),
+    "vaot": lambda settings, size, phases: VAOTLoss(**vars(settings.vaot)),
+    "reversal": lambda settings, size, phases: ReversalLoss(**vars(settings.reversal)),
     "match": lambda settings, size, phases: MatchLoss(**vars(settings.match)),
     "order": lambda settings, size, phases: OrderLoss(
         temperature=settings.tcc.temperature,

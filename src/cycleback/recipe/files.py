@@ -36,7 +36,11 @@ WEIGHTS = {
 METHODS = {
     "lav": ("loss.weights={ lav = 1.0 }",),
     "tc3i": ("loss.weights={ tcc = 1.0, idm = 1.0 }", "loss.tcc.normalize=true", "loss.tcc.scaling=none"),
-}  # on the streams of the default recipe, or on ResNet-50 as `reference-NAME`
+    "gta": ("loss.weights={ gta = 1.0 }",),
+    "ae2": ("loss.weights={ gta = 1.0, reversal = 1.0 }", "loss.gta.cycle_weight=0"),
+    "vava": ("loss.weights={ vava = 1.0 }",),
+    "vaot": ("loss.weights={ vaot = 1.0 }",),
+}  # losses of other papers, on the streams of the default recipe
 SINGLE = ("tcc", "tcn", "sal", "supervised")
 COMBINED = ("tcc-sal", "tcc-sal-25", "tcc-sal-75", "tcc-tcn", "tcc-tcn-25", "tcc-tcn-75")
 LOSS_ROWS = {
@@ -58,7 +62,6 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         for row in rows
     },
     **{name: ("", overrides) for name, overrides in METHODS.items()},
-    **{f"reference-{name}": ("reference", overrides) for name, overrides in METHODS.items()},
     **{  # the ablation of section 5.2
         f"pouring-ablation-{kind}": ("pouring-finetuned-tcc", (f"loss.tcc.kind={kind}",))
         for kind in ("mse", "classification", "regression")

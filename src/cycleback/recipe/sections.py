@@ -19,8 +19,23 @@ from cycleback.ranges import MAX_CHANNELS, Channels, Factor, Range, Scale, Share
 from cycleback.training.settings import OptimizerSettings, RunSettings
 
 Context = Annotated[int, Range(1, 1000)]
+Iterations = Annotated[int, Range(1, 1000)]
 Stride = Annotated[int, Range(1, 100_000)]
-LossName = Literal["match", "tcc", "stochastic_tcc", "tcn", "order", "sal", "supervised", "lav", "idm"]
+LossName = Literal[
+    "match",
+    "tcc",
+    "stochastic_tcc",
+    "tcn",
+    "order",
+    "sal",
+    "supervised",
+    "lav",
+    "idm",
+    "gta",
+    "vava",
+    "vaot",
+    "reversal",
+]
 
 
 @dataclass(frozen=True)
@@ -253,6 +268,55 @@ class IDMSettings:
 
 
 @dataclass(frozen=True)
+class GTASettings:
+    """SmoothDTW on contrastive costs, and cycles through all paths."""
+
+    temperature: Scale = 0.1  # of the softmax in the costs
+    smoothing: Scale = 0.1  # of the soft minimum
+    warp_weight: Weight = 0.1
+    cycle_weight: Weight = 1.0  # 0: smoothDTW alone
+
+
+@dataclass(frozen=True)
+class VAVASettings:
+    """Optimal transport with a prior along the diagonal, and contrast within videos."""
+
+    regularization: Scale = 0.1
+    diagonal_share: Share = 0.9  # of the prior; the paper lowers it slowly from 1
+    sigma: Scale = 2.0  # of the prior, in sampled frames
+    virtual_cost: Weight = 0.5  # of leaving a frame without counterpart
+    virtual_share: ShareBelow1 = 0.2  # of the frames that may be left; 0: none
+    idm_weight: Weight = 0.5
+    window: Stride = 15
+    margin: Scale = 2.0
+    iterations: Iterations = 20
+
+
+@dataclass(frozen=True)
+class VAOTSettings:
+    """Cross-entropy to a plan of fused Gromov-Wasserstein transport."""
+
+    temperature: Scale = 0.1
+    regularization: Scale = 0.07
+    time_weight: Weight = 0.35  # cost of matching different shares of two videos
+    structure_weight: Share = 0.3  # of the Gromov-Wasserstein part
+    radius: Share = 0.02  # of its neighbourhoods, in sampled frames over their number; at least one frame
+    virtual_cost: Weight = 0.5
+    virtual_share: ShareBelow1 = 0.2
+    steps: Iterations = 5  # linearisations
+    iterations: Iterations = 10  # of Sinkhorn, for each
+
+
+@dataclass(frozen=True)
+class ReversalSettings:
+    """Warping forwards must be cheaper than backwards."""
+
+    margin: Scale = 0.1  # per sampled frame
+    smoothing: Scale = 0.1
+    normalize: bool = True
+
+
+@dataclass(frozen=True)
 class SaLSettings:
     """Shuffle and Learn: are three frames in order?"""
 
@@ -280,6 +344,10 @@ class LossSettings:
     tcn: TCNSettings = field(default_factory=TCNSettings)
     lav: LAVSettings = field(default_factory=LAVSettings)
     idm: IDMSettings = field(default_factory=IDMSettings)
+    gta: GTASettings = field(default_factory=GTASettings)
+    vava: VAVASettings = field(default_factory=VAVASettings)
+    vaot: VAOTSettings = field(default_factory=VAOTSettings)
+    reversal: ReversalSettings = field(default_factory=ReversalSettings)
     sal: SaLSettings = field(default_factory=SaLSettings)
     supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
 
@@ -328,7 +396,8 @@ class Recipe:
 
 _PICTURES = "augment data.frame_size data.fit encoder.train_base"
 _BASE = " ".join(["encoder.base encoder.train_base", *(f"encoder.{name}" for name in BASES)])
-_OWN_SETTINGS = ("match", "tcn", "lav", "idm", "sal", "supervised")  # losses with a section of their name
+# losses with a section of their name, which no other loss reads
+_OWN_SETTINGS = ("match", "tcn", "lav", "idm", "gta", "vava", "vaot", "reversal", "sal", "supervised")
 _TRAINED_BASE = "encoder.statistics encoder.train_from optimizer.base_factor"
 _COLOURS = "augment.brightness augment.contrast augment.hue augment.saturation"
 _TCC_ONLY = "loss.tcc.kind loss.tcc.index loss.tcc.huber_delta loss.tcc.label_smoothing"

@@ -1,0 +1,128 @@
+"""Optimal transport between the frames of two videos: soft matches that need not keep the order of time.
+
+Sinkhorn's iterations run on logarithms, so no small regularisation can underflow. A virtual frame on each
+side takes the frames that have no counterpart, at a fixed cost and up to a fixed share. With `structure`, the
+plan also has a Gromov-Wasserstein cost: two frames close in time should not be matched to frames far apart.
+
+Shapes: P pairs of videos, N and M frames.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from cycleback.losses.base import check_positive
+
+
+class Structure(NamedTuple):
+    """The Gromov-Wasserstein part of a plan."""
+
+    weight: float = 0.3  # against the costs of the frames themselves
+    radius: float = 0.02  # of a neighbourhood, as a fraction of the frames; never less than one frame
+    steps: int = 5  # linearisations of the quadratic cost
+
+
+class Virtual(NamedTuple):
+    """What it costs to leave a frame without counterpart, and the share of frames that may be left."""
+
+    cost: float = 0.5
+    share: float = 0.2
+
+
+def sinkhorn(log_kernel: Tensor, log_rows: Tensor, log_columns: Tensor, *, iterations: int = 20) -> Tensor:
+    """Return the log of the plan (..., N, M) with the mass of each row and, nearly, of each column.
+
+    Args:
+        log_kernel: minus the costs over the regularisation, (..., N, M).
+        log_rows: log of the mass of each row, (N,).
+        log_columns: log of the mass of each column, (M,).
+        iterations: of columns and rows in turn, rows last.
+    """
+    log_plan = log_kernel
+    for _ in range(iterations):
+        log_plan = log_plan.log_softmax(dim=-2) + log_columns
+        log_plan = log_plan.log_softmax(dim=-1) + log_rows[:, None]
+    return log_plan
+
+
+@torch.no_grad()
+def transport_plan(
+    costs: Tensor,
+    *,
+    regularization: float = 0.07,
+    iterations: int = 20,
+    log_prior: Tensor | None = None,
+    virtual: Virtual | None = None,
+    structure: Structure | None = None,
+) -> Tensor:
+    """Return the plan T (P, N, M) of the real frames; a row sums to 1 / N less what the virtual frame takes.
+
+    Args:
+        costs: (P, N, M).
+        regularization: weight of the entropy; the smaller, the sharper the plan.
+        iterations: of Sinkhorn, for each linearisation.
+        log_prior: (P, N, M), added to the log of the kernel.
+        virtual: the virtual frame; None matches every frame.
+        structure: the Gromov-Wasserstein part; None has only the costs of the frames.
+    """
+    check_positive("regularization", regularization)
+    steps, weight = (structure.steps, structure.weight) if structure else (0, 0.0)
+    plan = _plan(costs, regularization, iterations, log_prior, virtual)
+    for _ in range(steps):
+        assert structure is not None
+        mixed = (1 - weight) * costs + weight * structure_costs(plan, radius=structure.radius)
+        plan = _plan(mixed, regularization, iterations, log_prior, virtual)
+    return plan
+
+
+def _plan(
+    costs: Tensor, regularization: float, iterations: int, log_prior: Tensor | None, virtual: Virtual | None
+) -> Tensor:
+    rows, columns = costs.shape[-2:]
+    log_kernel = costs / -regularization
+    log_kernel = log_kernel if log_prior is None else log_kernel + log_prior
+    log_rows = costs.new_full((rows,), -math.log(rows))
+    log_columns = costs.new_full((columns,), -math.log(columns))
+    if virtual is None:
+        return sinkhorn(log_kernel, log_rows, log_columns, iterations=iterations).exp()
+    extended = F.pad(log_kernel, (0, 1, 0, 1), value=-virtual.cost / regularization)
+    corner = torch.zeros_like(extended[0])
+    corner[-1, -1] = virtual.cost / regularization  # what nobody needs costs nothing
+    share = math.log(virtual.share)
+    log_rows, log_columns = F.pad(log_rows, (0, 1), value=share), F.pad(log_columns, (0, 1), value=share)
+    log_plan = sinkhorn(extended + corner, log_rows, log_columns, iterations=iterations)
+    return log_plan[..., :-1, :-1].exp()
+
+
+def structure_costs(plan: Tensor, *, radius: float) -> Tensor:
+    """Return the Gromov-Wasserstein costs (P, N, M), in [0, 1], of matches beside a plan (P, N, M).
+
+    The cost of matching i with j is the share of the neighbours of i that the plan matches with frames that
+    are no neighbours of j, and the same seen from j, in equal parts.
+    """
+    rows, columns = plan.shape[-2:]
+    near_rows, near_columns = (_near(count, radius, plan) for count in (rows, columns))
+    far_rows, far_columns = 1 - near_rows, 1 - near_columns
+    of_rows = _mean_weights(near_rows) @ (rows * plan) @ far_columns
+    of_columns = far_rows @ (columns * plan) @ _mean_weights(near_columns).mT
+    return (of_rows + of_columns) / 2
+
+
+def neighbourhood(count: int, radius: float) -> int:
+    """Return the radius in frames: a fraction of `count`, and at least one frame."""
+    return max(1, round(count * radius))
+
+
+def _near(count: int, radius: float, like: Tensor) -> Tensor:
+    """Return (count, count): 1 for frames at most `radius` apart, which includes the frame itself."""
+    place = torch.arange(count, device=like.device)
+    return ((place[:, None] - place).abs() <= neighbourhood(count, radius)).to(like)
+
+
+def _mean_weights(near: Tensor) -> Tensor:
+    """Return weights (N, N) that average over the neighbours of a frame, without itself."""
+    others = near - torch.eye(len(near), device=near.device, dtype=near.dtype)
+    return others / others.sum(dim=-1, keepdim=True).clamp_min(1)
