@@ -165,7 +165,7 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
         (["{loud}", "{mute}", "-o", "{loud}/x.mp4"], "loud.mp4 is a file, not a folder"),
         (
             ["{loud}", "{mute}", "--edits", "{tmp}/x.txt"],
-            "x.txt: expected a name ending in .csv, .edl or .sh",
+            "x.txt: expected a name ending in .csv, .edl, .otio, .fcpxml or .sh",
         ),
         (["{loud}", "{mute}", "--sound", "{mute}"], "mute.mp4 has no sound track"),
         (["{loud}", "{mute}", "--sound", "{tmp}/gone.wav"], "{tmp}/gone.wav"),

@@ -1,6 +1,6 @@
-"""Write a pace as edit decisions for other programs: a table, CMX 3600 edit lists or an ffmpeg script.
+"""Write a pace as edit decisions for other programs.
 
-Editing programs want segments of constant speed, so each time map is approximated by few of them.
+These are a table, CMX 3600 edit lists, OpenTimelineIO, Final Cut Pro XML, or an ffmpeg script.
 
 Shapes: T output frames, V videos.
 """
@@ -9,9 +9,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.applications.pace import Pace, take_turns
+from cycleback.applications.segments import Segment, Tracks, fit_tracks
 from cycleback.applications.sync import CELL_HEIGHT, count_columns
+from cycleback.applications.timelines import format_fcpxml, format_otio
 from cycleback.errors import UserError
 from cycleback.files import check_output, write_text
 from cycleback.tables import write_table
 from cycleback.video import VideoInfo, probe
 from cycleback.video.writer import exact_rate
 
-EDIT_SUFFIXES = (".csv", ".edl", ".sh")
-TOLERANCE_FRAMES = 1.0  # output frames by which a segment may miss the time map
+EDIT_SUFFIXES = (".csv", ".edl", ".otio", ".fcpxml", ".sh")
+TIMELINES = {".otio": format_otio, ".fcpxml": format_fcpxml}
 FIRST_HOUR = 1  # by custom, an edited programme starts at 01:00:00:00
 REEL = "AX"  # the source is a file, not a tape
 SCRIPT_LAYOUTS = ("grid", "row", "overlay", "switch")
@@ -48,24 +48,6 @@ set -eu
 """
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A part of one video at constant speed."""
-
-    video: int  # number of the video
-    start: int  # first output frame
-    end: int  # output frame after the last
-    source_start_s: float  # second of the video at the first output frame
-    source_end_s: float  # second of the video where the segment ends
-
-    def speed(self, fps: float) -> float:
-        """Return the seconds of video per second of output."""
-        return (self.source_end_s - self.source_start_s) * fps / (self.end - self.start)
-
-
-Tracks = Sequence[Sequence[Segment]]
-
-
 def write_edits(
     path: Path | str,
     pace: Pace,
@@ -82,7 +64,8 @@ def write_edits(
 
     Args:
         path: ends in .csv (one row per output frame: the second of each video), .edl (a CMX 3600 edit list
-            with speed changes: one per video, or one for all with layout "switch") or .sh (ffmpeg).
+            with speed changes: one per video, or one for all with layout "switch"), .otio, .fcpxml
+            (timelines with one track per video) or .sh (ffmpeg).
         videos: the files of `pace.names`.
         columns: videos per row (.sh).
         height: pixels of each video (.sh).
@@ -93,9 +76,13 @@ def write_edits(
     suffix = path.suffix.lower()
     if suffix == ".csv":
         return [write_table(path, _tabulate_edits(pace, turns), overwrite=overwrite)]
-    tracks = _fit_tracks(pace, turns)
+    tracks = fit_tracks(pace, turns)
     if suffix == ".edl":
         return _write_edit_lists(path, tracks, pace, videos, overwrite=overwrite)
+    if suffix in TIMELINES:
+        infos = [probe(video) for video in videos]
+        text = TIMELINES[suffix](tracks, videos, infos, fps=pace.fps, title=path.stem)
+        return [write_text(path, text, overwrite=overwrite)]
     script = _format_ffmpeg_script(
         tracks, videos, fps=pace.fps, layout=layout, columns=columns, height=height, sound=sound
     )
@@ -111,60 +98,6 @@ def _tabulate_edits(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[
         | {name: round(float(pace.sources[number, step]), 6) for number, name in enumerate(pace.names)}
         for step, second in enumerate(pace.seconds)
     ]
-
-
-def _fit_tracks(pace: Pace, turns: NDArray[np.int64] | None = None) -> list[list[Segment]]:
-    """Fit the segments of each video, one track each; videos shown in `turns` (T,) share one track."""
-    if turns is None:
-        return [
-            fit_segments(source, video=number, fps=pace.fps) for number, source in enumerate(pace.sources)
-        ]
-    cuts = [0, *(np.flatnonzero(np.diff(turns)) + 1).tolist(), len(turns)]
-    track: list[Segment] = []
-    for start, end in pairwise(cuts):
-        number = int(turns[start])
-        track += fit_segments(pace.sources[number, start:end], video=number, fps=pace.fps, first=start)
-    return [track]
-
-
-def fit_segments(
-    source: NDArray[np.float64],
-    *,
-    video: int,
-    fps: float,
-    first: int = 0,
-    tolerance_frames: float = TOLERANCE_FRAMES,
-) -> list[Segment]:
-    """Approximate the time map `source` (T,), in seconds, by consecutive segments without jumps.
-
-    Args:
-        first: number of the first output frame.
-        tolerance_frames: how far a segment may be from the map, in output frames.
-    """
-    knots = _find_knots(source, tolerance=tolerance_frames / fps)
-    segments = []
-    for start, end in pairwise(knots):
-        is_last = end == len(source) - 1
-        pace = (source[end] - source[start]) / (end - start)  # seconds per frame
-        stop = end + 1 if is_last else end  # the last frame is shown, too
-        source_end = float(source[start] + pace * (stop - start))
-        segments.append(Segment(video, first + start, first + stop, float(source[start]), source_end))
-    return segments or [Segment(video, first, first + 1, float(source[0]), float(source[0]) + 1 / fps)]
-
-
-def _find_knots(values: NDArray[np.float64], *, tolerance: float) -> list[int]:
-    """Choose points whose connecting lines miss no value (T,) by more than `tolerance` (Douglas-Peucker)."""
-    knots = {0, len(values) - 1}
-    spans = [(0, len(values) - 1)]
-    while spans:
-        start, end = spans.pop()
-        line = np.interp(np.arange(start, end + 1), [start, end], [values[start], values[end]])
-        misses = np.abs(values[start : end + 1] - line)
-        worst = start + int(misses.argmax())
-        if misses.max() > tolerance:
-            knots.add(worst)
-            spans += [(start, worst), (worst, end)]
-    return sorted(knots)
 
 
 def _write_edit_lists(

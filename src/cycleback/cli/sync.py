@@ -52,7 +52,7 @@ TransferSound = Annotated[
     str | None, typer.Option(help="Play the sound of this video at the pace of the reference.")
 ]
 Edits = Annotated[
-    Path | None, typer.Option(help="Write only the edit decisions: .csv, .edl or .sh (ffmpeg).")
+    Path | None, typer.Option(help="Write edit decisions only: .csv, .edl, .otio, .fcpxml or .sh (ffmpeg).")
 ]
 
 
