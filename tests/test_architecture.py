@@ -13,6 +13,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__in
 
 # module or package -> what it may import from cycleback, besides BOTTOM
 BOTTOM = {
+    "arrays",
     "compilation",
     "display",
     "errors",
@@ -21,9 +22,11 @@ BOTTOM = {
     "progress",
     "provenance",
     "ranges",
+    "reading",
     "tables",
 }
 ALLOWED: dict[str, set[str]] = {
+    "arrays": set(),
     "compilation": set(),
     "display": set(),
     "errors": set(),
@@ -32,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "progress": {"training"},  # for type checkers only
     "provenance": set(),
     "ranges": set(),
+    "reading": set(),
     "tables": set(),
     "config": set(),
     "losses": set(),

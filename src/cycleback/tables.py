@@ -12,6 +12,7 @@ from typing import Any
 
 from cycleback.errors import DataError
 from cycleback.files import check_output, write_json, write_text
+from cycleback.reading import read_text
 
 TABLE_SUFFIXES = (".csv", ".json")
 DELIMITERS = ",;\t"  # many European spreadsheets save "csv" with semicolons
@@ -22,16 +23,6 @@ Row = dict[str, str]  # column in lower case -> text of the cell
 def read_table(path: Path | str, columns: Sequence[str]) -> list[tuple[int, Row]]:
     """Read the rows of a file as (line number, row); see `parse_table`."""
     return parse_table(read_text(path), str(path), columns)
-
-
-def read_text(path: Path | str) -> str:
-    """Read a UTF-8 text file, with or without a byte-order mark."""
-    try:
-        return Path(path).read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a UTF-8 text file (byte {error.start}). Save it as UTF-8.") from error
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}.") from error
 
 
 def parse_table(text: str, place: str, columns: Sequence[str]) -> list[tuple[int, Row]]:

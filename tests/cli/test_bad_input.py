@@ -1,5 +1,6 @@
 """What can be wrong with the input of any command: one line on stderr, exit code 2, nothing written."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from cycleback.embeddings import EmbeddingSet
+from cycleback.reading import seal
 
 AND_OUTPUT = {
     "align": "align {a} {b}",
@@ -213,7 +215,8 @@ def test_a_manifest_leads_nowhere(command, tmp_path: Path) -> None:
     EmbeddingSet.from_arrays({"a": np.eye(3), "b": np.eye(3)}).save(tmp_path / "set")
     assert command("search", "add", tmp_path / "index", "--embeddings", tmp_path / "set").code == 0
     manifest = tmp_path / "index" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace("shard-00001", "../set"))
+    content = json.loads(manifest.read_text().replace("shard-00001", "../set"))
+    manifest.write_text(json.dumps(seal(content)))
     result = command("search", "info", tmp_path / "index")
     assert result.code == 2
     assert "'a' is in '../set', which is no part of the index" in result.err

@@ -113,16 +113,16 @@ def test_the_only_table_is_taken_and_the_rate_is_known(tmp_path: Path, rate: dic
             {"a": np.ones((4, 2)), "b": np.ones((4, 3))},
             r"no array 'features', and 2 two-dimensional arrays.*\(4, 3\)",
         ),
-        ({"a": np.ones(4)}, r"and 0 two-dimensional arrays among \{'a': \(4,\)\}"),
+        ({"a": np.ones(4)}, r"and 0 two-dimensional arrays among a \(4,\)"),
         ({"features": np.ones((4, 2, 2))}, r"'features' must be numbers of shape .* got float64 \(4, 2, 2\)"),
         ({"features": np.ones((0, 2))}, r"got float64 \(0, 2\)"),
         ({"features": np.array([["x"]])}, r"got <U1 \(1, 1\)"),
         (
             {"features": np.ones((3, 2)), "times": [0, 1]},
-            r"'times' must be 3 increasing seconds, got shape \(2,\)",
+            r"'times' must be 3 finite, increasing seconds, got shape \(2,\)",
         ),
-        ({"features": np.ones((3, 2)), "times": [0, 1, 1]}, r"'times' must be 3 increasing seconds"),
-        ({"features": np.ones((3, 2)), "fps": 0}, r"'fps' must be one number above 0, got \[0\.\]"),
+        ({"features": np.ones((3, 2)), "times": [0, 1, 1]}, r"'times' must be 3 finite, increasing seconds"),
+        ({"features": np.ones((3, 2)), "fps": 0}, r"'fps' must be one number from 1e-06 to 1e\+06, got 0"),
     ],
 )
 def test_what_is_no_sequence_is_an_error(tmp_path: Path, arrays: dict, message: str) -> None:
@@ -131,7 +131,7 @@ def test_what_is_no_sequence_is_an_error(tmp_path: Path, arrays: dict, message: 
 
 
 def test_a_file_that_is_damaged_or_holds_objects_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot read .*s\.npz.*allow_pickle"):
+    with pytest.raises(DataError, match=r"s\.npz: .features. must be numbers of shape .*, got object \(1,\)"):
         load_sequence(sequence(tmp_path, features=np.array([{}], dtype=object)))
     (tmp_path / "s.npz").write_bytes(b"not a zip")
     with pytest.raises(DataError, match=r"cannot read .*s\.npz"):

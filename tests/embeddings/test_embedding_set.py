@@ -6,6 +6,7 @@ import pytest
 
 from cycleback.embeddings import EmbeddingSet, check_one_action, check_same_encoder
 from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError
+from cycleback.reading import seal
 
 LENGTHS = {"a": 4, "b/long": 6, "c": 5}
 
@@ -252,7 +253,7 @@ def test_a_damaged_file_is_one_clear_line(folder, name, content):
 def test_a_truncated_array_is_an_error(folder):
     content = (folder / "embeddings.npy").read_bytes()
     (folder / "embeddings.npy").write_bytes(content[:-8])
-    with pytest.raises(EmbeddingError, match=r"embeddings.npy .*damaged"):
+    with pytest.raises(EmbeddingError, match=r"embeddings.npy: it is damaged"):
         EmbeddingSet.load(folder)
 
 
@@ -265,7 +266,7 @@ def test_an_array_of_another_kind_is_an_error(folder, array):
 
 def test_pickles_are_not_opened(folder):
     np.save(folder / "times.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(EmbeddingError, match=r"times.npy .*Python objects"):
+    with pytest.raises(EmbeddingError, match=r"times.npy: expected float64 with 1 dimension, got object"):
         EmbeddingSet.load(folder)
 
 
@@ -283,14 +284,60 @@ def test_arrays_of_another_length_are_an_error(folder):
         ({"videos": []}, "missing, doubled or overlap"),
         ({"videos": [{"name": "a", "start": 0, "length": 4}] * 2}, "missing, doubled or overlap"),
         ({"videos": [{"name": "a", "start": 3, "length": 4}]}, "missing, doubled or overlap"),
-        ({"videos": [{"title": "a"}]}, "damaged .*title"),
-        ({"event_names": None}, "damaged"),
+        ({"videos": [{"title": "a"}]}, r"videos\[0\]: no 'name' here"),
+        ({"event_names": 3}, "event_names: expected a list, got 3"),
     ],
 )
 def test_a_foreign_or_damaged_index_is_an_error(folder, change, message):
     index = json.loads((folder / "index.json").read_text())
-    (folder / "index.json").write_text(json.dumps(index | change))
+    (folder / "index.json").write_text(json.dumps(seal(index | change)))
     with pytest.raises(EmbeddingError, match=message):
+        EmbeddingSet.load(folder)
+
+
+@pytest.mark.parametrize("name", ["index.json", "embeddings.npy", "times.npy"])
+def test_a_flipped_byte_is_noticed_or_changes_nothing(folder, name):
+    content, saved = (folder / name).read_bytes(), labelled()
+    for place in range(0, len(content), 1 if name != "index.json" else 3):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        (folder / name).write_bytes(flipped)
+        try:
+            loaded = EmbeddingSet.load(folder)
+            for video in saved:
+                np.testing.assert_array_equal(loaded[video], saved[video])
+                np.testing.assert_array_equal(loaded.times(video), saved.times(video))
+            assert loaded._index.to_json() == saved._index.compact().to_json()
+        except EmbeddingError as error:
+            assert "\n" not in str(error)
+        else:
+            assert name == "index.json" or place < 128  # white space, or another way to write the type
+
+
+def test_a_set_without_checksums_must_be_finite(folder):
+    """As of version 0.2.0."""
+    index = json.loads((folder / "index.json").read_text())
+    old = {key: value for key, value in index.items() if "checksum" not in key}
+    (folder / "index.json").write_text(json.dumps(old))
+    assert EmbeddingSet.load(folder)["c"].shape == (5, 3)
+    rows = np.load(folder / "embeddings.npy")
+    rows[12, 1] = np.nan
+    np.save(folder / "embeddings.npy", rows)
+    loaded = EmbeddingSet.load(folder).subset(["a", "c"])
+    assert loaded["a"].shape == (4, 3)
+    with pytest.raises(EmbeddingError, match=r"embeddings\.npy: c has embeddings that are not finite"):
+        loaded["c"]
+
+
+@pytest.mark.parametrize("times", [[0, 2, 1, 3], [0, 1, np.nan, 3], [0, 1, 2, np.inf]])
+def test_times_that_fall_are_an_error(folder, times):
+    index = json.loads((folder / "index.json").read_text())
+    del index["times_checksum"], index["checksum"]
+    (folder / "index.json").write_text(json.dumps(index))
+    clock = np.load(folder / "times.npy")
+    clock[:4] = times
+    np.save(folder / "times.npy", clock)
+    with pytest.raises(EmbeddingError, match=r"times\.npy: times must be finite seconds that never decrease"):
         EmbeddingSet.load(folder)
 
 

@@ -123,6 +123,46 @@ def test_a_truncated_file_is_called_damaged(tmp_path: Path, encoder: Encoder) ->
         load_weights(tmp_path, encoder)
 
 
+def test_a_flipped_byte_is_noticed_or_changes_nothing(
+    tmp_path: Path, make_encoder: Callable[..., Encoder]
+) -> None:
+    saved, other = make_encoder(seed=0), make_encoder(seed=1)
+    path = save_encoder(tmp_path, saved, {"base": "small"})
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")  # of the weights, behind the header
+    noticed = 0
+    for place in (*range(0, start, 13), *range(start, len(content), len(content) // 100)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        path.write_bytes(flipped)
+        try:
+            load_weights(tmp_path, other)
+            assert fingerprint(saved) == fingerprint(other)
+            assert load_settings(tmp_path) == {"base": "small"}
+        except CheckpointError as error:
+            assert "\n" not in str(error)
+            noticed += place >= start
+    assert noticed >= 90
+
+
+def test_weights_without_a_checksum_must_be_finite(tmp_path: Path, encoder: Encoder) -> None:
+    """As of version 0.2.0."""
+    path = save_encoder(tmp_path, encoder, {})
+    with safe_open(path, framework="pt") as file:
+        metadata = {key: value for key, value in file.metadata().items() if "checksum" not in key}
+    state = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
+    save_file(state, path, metadata=metadata)
+    load_weights(tmp_path, encoder)
+    name = next(name for name, tensor in state.items() if tensor.is_floating_point())
+    state[name].view(-1)[0] = torch.nan
+    save_file(state, path, metadata=metadata)
+    with pytest.raises(CheckpointError, match=rf"is damaged \({name} is not finite\)"):
+        load_weights(tmp_path, encoder)
+    save_file(state | {name: state[name].to(torch.int32)}, path, metadata=metadata)
+    with pytest.raises(CheckpointError, match=rf"{name} is torch.int32 in the file, torch.float32 in the"):
+        load_weights(tmp_path, encoder)
+
+
 def test_a_file_of_another_program_is_refused(tmp_path: Path, encoder: Encoder) -> None:
     save_file({"weight": torch.zeros(2)}, tmp_path / "encoder.safetensors")
     with pytest.raises(CheckpointError, match="expected 'cycleback-encoder-1', found 'no format mark'"):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cycleback.errors import MissingDependencyError
+from cycleback.errors import CheckpointError, MissingDependencyError
 from cycleback.training import read_log
 from cycleback.training.log import PIXELS_PER_FRAME, draw_neighbors, draw_similarity
 
@@ -46,6 +46,15 @@ def test_a_strip_shows_frames_above_their_nearest_neighbours() -> None:
     strip = draw_neighbors(shades, torch.tensor([[0.0], [1.0], [2.0]]), torch.tensor([[2.1], [0.1], [1.1]]))
     assert strip.shape == (4, 6, 3)
     assert strip[::2, ::2, 0].tolist() == [[0, 1, 2], [4, 5, 3]]
+
+
+@pytest.mark.parametrize(
+    "line", ["x", "3", '{"loss": 1}', '{"step": 1, "loss": "x"}', '{"step": -1}', "[" * 9999]
+)
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "log.jsonl").write_text(f'{{"step": 1}}\n{line}\n{{"step": 3}}\n')
+    with pytest.raises(CheckpointError, match=r"log\.jsonl, line 2.*\. Remove this line"):
+        read_log(tmp_path)
 
 
 def test_a_log_line_cut_off_by_a_kill_is_dropped(tmp_path: Path) -> None:

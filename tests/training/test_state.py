@@ -33,6 +33,33 @@ def test_a_state_of_another_recipe_says_what_differs(tmp_path: Path) -> None:
         load_state(tmp_path, {"encoder": nn.Linear(5, 3)}, device=CPU)
 
 
+def test_a_flipped_byte_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
+    layer, other, state = nn.Linear(20, 30), nn.Linear(20, 30), TrainState(1, 0.5)
+    save_state(tmp_path, state, {"encoder": layer})
+    path = tmp_path / "state.pt"
+    content = path.read_bytes()
+    start, noticed = content.index(layer.weight.detach().numpy().tobytes()), 0
+    for place in (*range(start, start + 2400, 100), *range(0, len(content), 37)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        path.write_bytes(flipped)
+        try:
+            assert load_state(tmp_path, {"encoder": other}, device=CPU) == state
+            assert torch.equal(layer.weight, other.weight)
+        except CheckpointError as error:
+            assert "Delete it to start this run again" in str(error)
+            noticed += place in range(start, start + 2400)
+    assert noticed >= 24
+
+
+@pytest.mark.parametrize("wrong", [{"step": "x"}, {"step": -1}, {"selected": 3}, {"seconds": float("nan")}])
+def test_a_state_of_other_types_is_one_line(tmp_path: Path, wrong: dict[str, object]) -> None:
+    layer = nn.Linear(2, 3)
+    torch.save({"step": 1, "seconds": 0.0, "encoder": layer.state_dict()} | wrong, tmp_path / "state.pt")
+    with pytest.raises(CheckpointError, match=rf"state\.pt, {next(iter(wrong))}: expected"):
+        load_state(tmp_path, {"encoder": layer}, device=CPU)
+
+
 def test_the_average_follows_its_formula() -> None:
     layer = nn.Linear(3, 2)
     average, expected = WeightAverage(layer, 0.5), layer.weight.detach().clone()

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, make_label
-from cycleback.annotations.cursor import Cursor, dump_json, parse_json
+from cycleback.annotations.json_formats import dump_json
 from cycleback.errors import DataError
+from cycleback.reading import Cursor, parse_json
 from cycleback.tables import format_csv, parse_table
 
 POINT, STATE = "Point event", "State event"
@@ -101,7 +102,7 @@ def _read_observation(observation: Cursor, kinds: dict[str, str]) -> Annotation 
     return Annotation.of_file(
         files[0],
         _pair_states(_read_mark(event, kinds, offset) for event in observation.each("events")),
-        fps=fps.optional_number(files[0]) if fps else None,
+        fps=fps.optional_positive(files[0]) if fps else None,
         duration=length.optional_number(files[0]) if length else None,
     )
 
@@ -113,9 +114,13 @@ def _read_mark(event: Cursor, kinds: dict[str, str], offset: float) -> _Mark:
     time, name = cells[0].number() - offset, cells[2].text()
     if name not in kinds:
         raise DataError(f"{event.place}: behaviour {name!r} is not in the project's ethogram")
-    subject, modifier, comment = (str(cells[at].value) if len(cells) > at else "" for at in (1, 3, 4))
+    subject, modifier, comment = (_word(cells[at]) if len(cells) > at else "" for at in (1, 3, 4))
     is_state = kinds[name].lower().startswith("state")
     return _Mark((subject, name, modifier), name, time, is_state, comment, event.place)
+
+
+def _word(cell: Cursor) -> str:
+    return "" if cell.value in (None, "") else cell.word()
 
 
 def write_project(annotations: Sequence[Annotation]) -> str:
@@ -189,7 +194,7 @@ def read_events(text: str, place: str) -> list[Annotation]:
         length = "total length" if "total length" in head.value else "media duration (s)"
         duration = head.optional_number(length)
         annotations.append(
-            Annotation.of_file(file, labels, fps=head.optional_number("fps"), duration=duration)
+            Annotation.of_file(file, labels, fps=head.optional_positive("fps"), duration=duration)
         )
     return annotations
 

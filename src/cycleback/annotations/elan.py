@@ -21,21 +21,19 @@ from cycleback.annotations.annotation import (
     split_labels,
     video_name,
 )
-from cycleback.annotations.cursor import Cursor
 from cycleback.errors import DataError
+from cycleback.reading import Cursor
 
 CONFIDENCE = " confidence"  # ends the name of a tier of confidences
 SCHEMA = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
 SPAN, NOTE = "default-lt", "confidence"  # linguistic types: with its own times, or tied to an annotation
+MAX_DIGITS = 15  # of a time in milliseconds
 Span = tuple[str, int, int, float | None]  # text, start and end in milliseconds, confidence
 
 
 def read(text: str, place: str) -> list[Annotation]:
     """Read the one video of the file; it is named after the media file, or after the .eaf."""
-    try:
-        root = ElementTree.fromstring(text.lstrip("\ufeff").encode())
-    except ElementTree.ParseError as error:
-        raise DataError(f"{place}, line {error.position[0]}: not XML ({error})") from error
+    root = _parse(text, place)
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
     notes = {
         note.get("ANNOTATION_REF", ""): note.findtext("ANNOTATION_VALUE", "")
@@ -47,6 +45,15 @@ def read(text: str, place: str) -> list[Annotation]:
     media = root.find("HEADER/MEDIA_DESCRIPTOR")
     file = None if media is None else media.get("RELATIVE_MEDIA_URL") or media.get("MEDIA_URL")
     return [Annotation(video_name(file or place), *split_labels(labels), file=file or None)]
+
+
+def _parse(text: str, place: str) -> Element:
+    try:
+        return ElementTree.fromstring(text.lstrip("\ufeff").encode("utf-8"))
+    except ElementTree.ParseError as error:
+        raise DataError(f"{place}, line {error.position[0]}: not XML ({error})") from error
+    except (ValueError, LookupError) as error:  # it declares another encoding
+        raise DataError(f"{place}: not XML in UTF-8 ({error}). Save it as UTF-8.") from error
 
 
 def _tier_labels(
@@ -66,8 +73,8 @@ def _tier_labels(
 
 def _moment(slots: dict[str | None, str | None], slot: str | None, place: str) -> Moment:
     value = slots.get(slot) or ""
-    if not value.isdigit():
-        raise DataError(f"{place}: time slot {slot} has no time in milliseconds, but {value!r}")
+    if not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
+        raise DataError(f"{place}: time slot {slot} has no time in milliseconds, but {value[:20]!r}")
     return Moment(int(value) / 1000)
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
-from cycleback.annotations.annotation import Annotation
+from cycleback.annotations.annotation import Annotation, Event, Segment
 from cycleback.errors import DataError, OutputExistsError, did_you_mean, one_of
 from cycleback.files import check_output, join_inside, write_text
-from cycleback.tables import read_text, replace_commas
+from cycleback.reading import read_text
+from cycleback.tables import replace_commas
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,31 @@ def read_annotations(path: Path | str, *, format: str | None = None) -> list[Ann
             raise DataError(f"{path}: no label files in this folder, expected {one_of(sorted(known))}")
     annotations = []
     for file in files:
-        text = read_text(file)
-        annotations += find_format(format or detect_format(file, text)).read(text, str(file))
+        annotations += parse_annotations(read_text(file), str(file), format=format)
     if not any(each.labels for each in annotations):
         raise DataError(f"{path}: no events and no segments in it")
     return annotations
+
+
+def parse_annotations(text: str, place: str, *, format: str | None = None) -> list[Annotation]:
+    """Read the annotations in the text of a file; `place` is its path."""
+    found = find_format(format or detect_format(PurePath(place), text)).read(text, place)
+    for annotation in found:
+        for label in annotation.labels:
+            _check_label(f"{place}: {annotation.video}", label)
+    return found
+
+
+def _check_label(place: str, label: Event | Segment) -> None:
+    """Refuse what no file of any tool can mean, so that a wrong file is not taken for a right one."""
+    if label.confidence is not None and not 0 <= label.confidence <= 1:
+        raise DataError(f"{place}: the confidence of {label.name!r} is {label.confidence:g}, expected 0 to 1")
+    start, end = (label.at, label.at) if isinstance(label, Event) else (label.start, label.end)
+    for one, other in ((start.frame, end.frame), (start.seconds, end.seconds)):
+        if one is not None and other is not None and other < one:
+            raise DataError(f"{place}: {label.name!r} starts at {one:g} and ends before that, at {other:g}")
+    if start.frame is not None and start.frame < 0:
+        raise DataError(f"{place}: {label.name!r} is at frame {start.frame}, but frames count from 0")
 
 
 def find_format(name: str) -> Format:

@@ -17,16 +17,28 @@ LabelU has one sample per video; its `result` is JSON inside a text, with times 
 A list, and one sample per line (JSONL), are read. The confidence is one of the attributes of a label.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, make_label, split_labels
-from cycleback.annotations.cursor import Cursor, dump_json, parse_json
 from cycleback.errors import DataError
+from cycleback.reading import Cursor, parse_json
 
 FORMAT_NAME = "cycleback-annotations"
 TOOLS = EVENT_TOOL, SEGMENT_TOOL = ("videoFrameTool", "videoSegmentTool")
+
+
+def dump_json(value: Any, *, indent: int | None = 1) -> str:
+    """Format a value as JSON; keys whose value is None are left out."""
+    return json.dumps(_drop_unknown(value), indent=indent, ensure_ascii=False) + "\n" * bool(indent)
+
+
+def _drop_unknown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _drop_unknown(inside) for key, inside in value.items() if inside is not None}
+    return [_drop_unknown(inside) for inside in value] if isinstance(value, list | tuple) else value
 
 
 def read_json(text: str, place: str) -> list[Annotation]:
@@ -54,14 +66,14 @@ def _video(video: Cursor) -> Annotation:
         tuple(events),
         tuple(segments),
         file=None if file is None else file.text(),
-        fps=video.optional_number("fps"),
-        num_frames=video.optional_integer("num_frames"),
+        fps=video.optional_positive("fps"),
+        num_frames=video.optional_integer("num_frames", low=0),
         duration=video.optional_number("duration"),
     )
 
 
 def _moment(value: Cursor) -> Moment:
-    frame = value.optional_integer("frame")
+    frame = value.optional_integer("frame", low=0)
     return Moment(value.at("seconds").number() if frame is None else value.optional_number("seconds"), frame)
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, make_label
-from cycleback.annotations.cursor import Cursor, dump_json, parse_json
+from cycleback.annotations.json_formats import dump_json
 from cycleback.errors import DataError
+from cycleback.reading import Cursor, parse_json
 
 KIND = "timelinelabels"
 VIDEO_KEYS = ("video", "video_url", "url")
@@ -32,7 +33,7 @@ def _annotation(task: Cursor) -> Annotation:
     if file is None:
         raise DataError(f"{data.place}: no video here, expected one of {', '.join(VIDEO_KEYS)}")
     labels = [label for result, control in _results(task) for label in _labels(result, control)]
-    return Annotation.of_file(file, labels, fps=data.optional_number("fps"))
+    return Annotation.of_file(file, labels, fps=data.optional_positive("fps"))
 
 
 def _results(task: Cursor) -> Iterator[tuple[Cursor, str]]:
@@ -41,7 +42,7 @@ def _results(task: Cursor) -> Iterator[tuple[Cursor, str]]:
     for answer in answers:
         for result in answer.each("result"):
             if (result.find("type") or result).value == KIND:
-                yield result, str(result.value.get("from_name", ""))
+                yield result, result.optional_text("from_name") or ""
     if not answers:  # JSON-MIN: the controls are keys of the task
         for control, inside in task.items():
             for item in inside.each() if isinstance(inside.value, list) else ():
@@ -52,7 +53,7 @@ def _results(task: Cursor) -> Iterator[tuple[Cursor, str]]:
 def _labels(result: Cursor, control: str) -> Iterator[Event | Segment]:
     value, score = result.find("value") or result, result.optional_number("score")
     for span in value.at("ranges").each():
-        start, end = span.at("start").integer() - 1, span.at("end").integer()
+        start, end = span.at("start").integer(low=1) - 1, span.at("end").integer(low=1)
         is_event = control == "events" or (end - start <= 1 and control != "phases")
         for name in value.at(KIND).each():
             stop = None if is_event else Moment(frame=end)

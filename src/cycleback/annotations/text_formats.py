@@ -26,8 +26,8 @@ from cycleback.annotations.annotation import (
     split_labels,
     video_name,
 )
-from cycleback.annotations.cursor import Cursor
 from cycleback.errors import DataError
+from cycleback.reading import Cursor
 from cycleback.tables import format_csv, parse_table
 
 COLUMNS = ("video", "event", "frame", "seconds", "end_frame", "end_seconds", "confidence")

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cycleback.annotations.annotation import Annotation, Event, Moment, Segment, make_label
-from cycleback.annotations.cursor import Cursor, dump_json, parse_json
+from cycleback.annotations.json_formats import dump_json
 from cycleback.errors import DataError
+from cycleback.reading import Cursor, parse_json
 
 ANCHOR = "FILE1_Z2_XY0"  # an attribute of a temporal segment of one file
 TEXT, SELECT = 1, 4  # types of an attribute
@@ -28,7 +29,7 @@ def read(text: str, place: str) -> list[Annotation]:
     for _, item in root.at("metadata").items():
         times = [time.number() for time in item.at("z").each()]
         if times and not item.value.get("xy"):
-            view = str(item.at("vid").value)
+            view = item.at("vid").word()
             if view not in labels:
                 raise DataError(f"{item.place}: vid is {view!r}, but there is no such view")
             labels[view].extend(_labels(item, times, attributes))
@@ -38,7 +39,7 @@ def read(text: str, place: str) -> list[Annotation]:
 def _file(root: Cursor, view: str) -> str:
     files = root.at("view").at(view).at("fid_list")
     for first in files.each():
-        return root.at("file").at(str(first.value)).at("fname").text()
+        return root.at("file").at(first.word()).at("fname").text()
     raise DataError(f"{files.place}: no file in this view")
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.annotations.cursor import Cursor
 from cycleback.annotations.text_formats import read_rows
 from cycleback.data.records import Label, Unit, VideoRecord
 from cycleback.errors import DataError
 from cycleback.files import write_text
-from cycleback.tables import format_csv, read_text
+from cycleback.reading import Cursor, read_text
+from cycleback.tables import format_csv
 
 LABELS_FILE = "labels.csv"
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cycleback.annotations.cursor import Cursor
 from cycleback.data.records import NameIndex
 from cycleback.errors import DataError
 from cycleback.files import write_text
+from cycleback.reading import Cursor
 from cycleback.tables import format_csv, read_table
 
 PINS_FILE = "pins.csv"

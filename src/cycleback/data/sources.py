@@ -6,22 +6,25 @@ or other features of each frame. Letters: N frames, H W pixels, F features per f
 
 import hashlib
 import re
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cycleback.arrays import Archive, open_npz
 from cycleback.data.records import IMAGE_SUFFIXES, VideoRecord, natural_key
 from cycleback.errors import DataError
+from cycleback.reading import Cursor, read_text
 from cycleback.video import FrameChunk, iter_frames, probe
 from cycleback.video.scaling import shrink_size
 
 FPS_FILE = "fps.txt"
 DEFAULT_FPS = 30.0
+MIN_FPS, MAX_FPS = 1e-6, 1e6  # a frame in twelve days to a million in a second
 CHUNK_FRAMES = 64  # images in memory at a time
 NUMBERED = re.compile(r"[0-9]$")
 WHOLE_FILE_BYTES = 64 * 2**20
@@ -50,12 +53,12 @@ def folder_fps(folder: Path) -> float:
     path = folder / FPS_FILE
     if not path.exists():
         return DEFAULT_FPS
-    text = path.read_text("utf-8-sig").strip()
+    text = read_text(path).strip()
     try:
-        fps = float(text)
-    except ValueError:
+        fps = Cursor(text, str(path)).number()
+    except DataError:
         fps = 0.0
-    if not 0 < fps < float("inf"):
+    if not MIN_FPS <= fps <= MAX_FPS:
         raise DataError(f"{path}: {text[:40]!r} is not a frame rate. Write one number above 0, such as 25.")
     return fps
 
@@ -144,47 +147,52 @@ def load_sequence(record: VideoRecord) -> FeatureSequence:
     """
     if record.kind != "sequence":
         raise ValueError(f"{record.name} is of kind {record.kind!r}, not a sequence")
-    try:
-        with np.load(record.path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        advice = "Write it with numpy.savez(path, features=array)."
-        raise DataError(f"cannot read {record.path}: {error}. {advice}") from error
-    features = _find_features(record.path, arrays)
-    return FeatureSequence(features.astype(np.float32), _find_times(record.path, arrays, len(features)))
+    with open_npz(record.path, explain=partial(_cannot_read, record.path)) as archive:
+        name = _find_features(record.path, archive)
+        with np.errstate(over="ignore"):  # too large a number becomes infinity, like one that was before
+            features = archive.read(name).astype(np.float32)
+        return FeatureSequence(features, _find_times(record.path, archive, len(features)))
 
 
-def _find_features(path: Path, arrays: dict[str, NDArray[np.generic]]) -> NDArray[np.generic]:
-    shapes = {name: array.shape for name, array in arrays.items()}
-    tables = [name for name, shape in shapes.items() if len(shape) == 2]
-    if "features" not in arrays and len(tables) != 1:
+def _cannot_read(path: Path, reason: str) -> DataError:
+    return DataError(f"cannot read {path}: {reason}. Write it with numpy.savez(path, features=array).")
+
+
+def _find_features(path: Path, archive: Archive) -> str:
+    """Return the name of the array of features (N, F)."""
+    headers = archive.headers
+    tables = [name for name, header in headers.items() if len(header.shape) == 2]
+    if "features" not in headers and len(tables) != 1:
+        shapes = ", ".join(f"{name} {header.shape}" for name, header in list(headers.items())[:8])
         raise DataError(
             f"{path}: no array 'features', and {len(tables)} two-dimensional arrays among {shapes}. "
             "Name the one of shape (frames, features) 'features'."
         )
-    name = "features" if "features" in arrays else tables[0]
-    features = arrays[name]
-    if features.ndim != 2 or 0 in features.shape or features.dtype.kind not in "fiub":
-        raise DataError(
-            f"{path}: {name!r} must be numbers of shape (frames, features), "
-            f"got {features.dtype} {features.shape}."
-        )
-    return features
+    name = "features" if "features" in headers else tables[0]
+    header = headers[name]
+    if len(header.shape) != 2 or 0 in header.shape or header.dtype.kind not in "fiub":
+        raise DataError(f"{path}: {name!r} must be numbers of shape (frames, features), got {header}.")
+    return name
 
 
-def _find_times(path: Path, arrays: dict[str, NDArray[np.generic]], num_frames: int) -> NDArray[np.float64]:
+def _find_times(path: Path, archive: Archive, num_frames: int) -> NDArray[np.float64]:
     """Return presentation times (N,) from `times`, `fps` or the default rate."""
-    if "times" in arrays:
-        times = arrays["times"].astype(np.float64)
-        if times.shape != (num_frames,) or not (np.diff(times) > 0).all():
+    if "times" in archive.headers:
+        shape = archive.headers["times"].shape
+        times = archive.read("times").astype(np.float64) if shape == (num_frames,) else np.empty(0)
+        if shape != (num_frames,) or not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
             raise DataError(
-                f"{path}: 'times' must be {num_frames} increasing seconds, got shape {times.shape}."
+                f"{path}: 'times' must be {num_frames} finite, increasing seconds, got shape {shape}."
             )
         return times
-    fps = arrays["fps"].astype(np.float64).reshape(-1) if "fps" in arrays else np.array([DEFAULT_FPS])
-    if fps.shape != (1,) or not 0 < fps[0] < np.inf:
-        raise DataError(f"{path}: 'fps' must be one number above 0, got {fps}.")
-    return np.arange(num_frames) / float(fps[0])
+    fps = DEFAULT_FPS
+    if "fps" in archive.headers:
+        header = archive.headers["fps"]
+        fps = float(archive.read("fps").reshape(())) if header.numbers == 1 else 0.0
+        if not MIN_FPS <= fps <= MAX_FPS:
+            got = f"{fps:g}" if header.numbers == 1 else f"shape {header.shape}"
+            raise DataError(f"{path}: 'fps' must be one number from {MIN_FPS:g} to {MAX_FPS:g}, got {got}.")
+    return np.arange(num_frames) / fps
 
 
 def record_digest(record: VideoRecord) -> str:

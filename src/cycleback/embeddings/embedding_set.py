@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from cycleback.display import show_rows
 from cycleback.embeddings.folder import (
     SetIndex,
+    Unchecked,
     VideoEntry,
     check_events,
     new_array,
@@ -42,6 +43,7 @@ class EmbeddingSet:
     _embeddings: NDArray[np.float32]  # (sum N, D); the index may use a part of it
     _times: NDArray[np.float64]  # (sum N,)
     _index: SetIndex
+    _unchecked: Unchecked | None = None  # of a saved set
 
     @classmethod
     def from_arrays(
@@ -101,7 +103,7 @@ class EmbeddingSet:
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Self:
-        """Open a saved set; its arrays are memory-mapped."""
+        """Open a saved set; its arrays are memory-mapped, and those of a video checked at their first use."""
         return cls(*read_folder(Path(directory)))
 
     def save(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -123,7 +125,7 @@ class EmbeddingSet:
                 phases[entry.rows] = known
         if (phases >= 0).any():
             np.save(folder / "phases.npy", phases)
-        write_index(folder, index)
+        write_index(folder, index, embeddings, times)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,7 +174,10 @@ class EmbeddingSet:
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         """Embeddings (N, D) of one video, a read-only view."""
-        return self._embeddings[self._index.entry(name).rows]
+        entry = self._index.entry(name)
+        if self._unchecked is not None:
+            self._unchecked.check(name)
+        return self._embeddings[entry.rows]
 
     def __len__(self) -> int:
         return len(self._index.entries)
@@ -235,7 +240,7 @@ class EmbeddingSet:
 
     def subset(self, names: Sequence[str]) -> Self:
         """The set of the videos `names`, in that order, without copying."""
-        return type(self)(self._embeddings, self._times, self._index.subset(names))
+        return replace(self, _index=self._index.subset(names))
 
     def of_action(self, action: str) -> Self:
         """The set of the videos of one action."""

@@ -1,29 +1,36 @@
 """An embedding set as a folder: `embeddings.npy`, `times.npy`, `index.json` and, with labels, `phases.npy`.
 
-The index holds the rows, action, file, frame rate and key events of each video.
+The index holds the rows, action, file, frame rate and key events of each video, and checksums by which damage
+is noticed. Sets of earlier versions have no checksums; their embeddings are only checked to be finite.
 
 Shapes: N frames of a whole video, D embedding size.
 """
 
+import errno
 import json
 import operator
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cycleback.arrays import array_checksum, open_npy
 from cycleback.data.records import check_name
 from cycleback.errors import DataError, EmbeddingError, did_you_mean
 from cycleback.files import atomic_folder, check_folder
+from cycleback.reading import Cursor, check_seal, read_json, seal
 
 INDEX = "index.json"
 FILES = (INDEX, "embeddings.npy", "times.npy", "phases.npy")
 FORMAT = "cycleback-embeddings"
 VERSION = 1
+ADVICE = ". Embed the videos again."
 
 
 @dataclass(frozen=True)
@@ -111,34 +118,88 @@ class SetIndex:
         return {**head, **labels, "videos": [asdict(entry) for entry in self.entries.values()]}
 
     @classmethod
-    def from_json(cls, content: Any) -> Self:
-        """Read the content of `index.json`; a ValueError names the problem."""
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError("it is not the index of an embedding set")
-        if content.get("version") != VERSION:
-            raise ValueError(
-                f"it has format version {content.get('version')!r}, this program reads {VERSION}"
-            )
-        try:
-            entries = [VideoEntry(**video) for video in content["videos"]]
-            by_action = {action: tuple(names) for action, names in content["action_events"].items()}
-            index = cls(
-                {entry.name: entry for entry in entries},
-                tuple(content["event_names"]),
-                by_action,
-                content["encoder"],
-                bool(content.get("can_count_frames", False)),
-                dict(content.get("streams", {})),
-                tuple(content.get("mirrored", ())),
-            )
-            for entry in entries:
-                check_name(entry.name)
-            is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
-        except (KeyError, TypeError, AttributeError, DataError) as error:
-            raise ValueError(f"it is damaged ({error!r})") from error
+    def from_json(cls, root: Cursor) -> Self:
+        """Read the content of `index.json`; whatever is wrong in it is an error that names the place."""
+        entries = [_read_entry(video) for video in root.each("videos")]
+        index = cls(
+            {entry.name: entry for entry in entries},
+            tuple(name.text() for name in root.each("event_names")),
+            {
+                action: tuple(name.text() for name in names.each())
+                for action, names in root.at("action_events").items()
+            },
+            root.optional_text("encoder"),
+            (flag := root.find("can_count_frames")) is not None and flag.flag(),
+            {name: weight.number() for name, weight in root.find_items("streams")},
+            tuple(name.text() for name in root.each("mirrored")),
+        )
+        is_whole = len(index.entries) == len(entries) and index.compact().entries == index.entries
         if not is_whole or not entries:
-            raise ValueError("it is damaged (its videos are missing, doubled or overlap)")
+            raise root.wrong("its videos are missing, doubled or overlap")
+        index._check_names(root)
         return index
+
+    def _check_names(self, root: Cursor) -> None:
+        """Refuse key events and videos that are named in one place of the index and not in another."""
+        labelled = [event for entry in self.entries.values() for event in entry.events]
+        by_action = [event for names in self.action_events.values() for event in names]
+        for event in (*labelled, *by_action):
+            if event not in self.event_names:
+                raise root.wrong(f"the key event {event!r} is missing in event_names")
+        for name in self.mirrored:
+            if name not in self.entries:
+                raise root.wrong(f"{name!r} is mirrored and not among the videos")
+        for name, weight in self.streams.items():
+            if weight < 0:
+                raise root.wrong(f"the weight of the stream {name!r} is {weight:g}, expected 0 or more")
+
+
+def _read_entry(video: Cursor) -> VideoEntry:
+    name = video.at("name").text()
+    try:
+        check_name(name)
+    except DataError as error:
+        raise video.wrong(str(error)) from error
+    entry = VideoEntry(
+        name,
+        video.at("start").integer(low=0),
+        video.at("length").integer(low=1),
+        video.optional_text("action") or "",
+        video.optional_text("path"),
+        video.optional_positive("fps"),
+        {event: frame.integer(low=0) for event, frame in video.find_items("events")},
+    )
+    try:
+        check_events(name, entry.events, entry.length)
+    except EmbeddingError as error:
+        raise video.wrong(str(error)) from error
+    return entry
+
+
+@dataclass(frozen=True, eq=False)
+class Unchecked:
+    """The embeddings of a saved set that nobody has looked at yet.
+
+    A video is checked when it is first used: a large set opens at once, and most of it may never be read.
+    """
+
+    path: Path  # of embeddings.npy
+    embeddings: NDArray[np.float32]  # (sum N, D)
+    checksums: Mapping[str, str]  # by video; of a set of an earlier version there are none
+    waiting: dict[str, VideoEntry]  # by name, with the rows in the file
+
+    def check(self, name: str) -> None:
+        """Refuse the embeddings of a video that are not as they were written, or that are no numbers."""
+        entry = self.waiting.get(name)
+        if entry is None:
+            return
+        rows = self.embeddings[entry.rows]
+        known = self.checksums.get(name)
+        if known is not None and known != array_checksum(rows):
+            raise _damaged(self.path, f"{name} was changed or damaged since it was written (wrong checksum)")
+        if known is None and not np.isfinite(rows).all():
+            raise _damaged(self.path, f"{name} has embeddings that are not finite")
+        self.waiting.pop(name, None)
 
 
 def check_events(name: str, events: Mapping[str, int], num_frames: int) -> dict[str, int]:
@@ -155,16 +216,32 @@ def check_events(name: str, events: Mapping[str, int], num_frames: int) -> dict[
     return {event: int(frame) for event, frame in events.items()}
 
 
-def read_folder(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float64], SetIndex]:
-    """Open memory-mapped embeddings (sum N, D) and times (sum N,), and their index."""
-    index = _read_index(folder / INDEX)
-    embeddings = _read_array(folder / "embeddings.npy", np.float32, 2)
-    times = _read_array(folder / "times.npy", np.float64, 1)
+def read_folder(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float64], SetIndex, Unchecked]:
+    """Open memory-mapped embeddings (sum N, D) and times (sum N,), their index, and what is left to check."""
+    root = _read_root(folder / INDEX)
+    index = SetIndex.from_json(root)
+    embeddings = _open_array(folder / "embeddings.npy", np.float32, 2)
+    times = _open_array(folder / "times.npy", np.float64, 1)
     frames = sum(entry.length for entry in index.entries.values())
     if not len(embeddings) == len(times) == frames:
         rows = f"{len(embeddings)} embeddings and {len(times)} times for {frames} frames"
-        raise EmbeddingError(f"{folder} is damaged: {rows} in {INDEX}. Embed the videos again.")
-    return embeddings, times, index
+        raise _damaged(folder, f"{rows} in {INDEX}")
+    if not embeddings.shape[1]:
+        raise _damaged(folder / "embeddings.npy", "its embeddings have no numbers")
+    known = {name: each.text() for name, each in root.find_items("checksums")}
+    _check_times(folder / "times.npy", times, index, root.optional_text("times_checksum"))
+    unchecked = Unchecked(folder / "embeddings.npy", embeddings, known, dict(index.entries))
+    return embeddings, times, index, unchecked
+
+
+def _check_times(path: Path, times: NDArray[np.float64], index: SetIndex, known: str | None) -> None:
+    """Refuse times that are not as they were written, or that fall within a video."""
+    if known is not None and known != array_checksum(times):
+        raise _damaged(path, "it was changed or damaged since it was written (wrong checksum)")
+    falls = np.flatnonzero(~(np.diff(times) >= 0)) + 1  # rows whose time is before the one above, or no time
+    starts = np.array([entry.start for entry in index.entries.values()], dtype=np.int64)
+    if not np.isfinite(times).all() or not np.isin(falls, starts).all():
+        raise _damaged(path, "times must be finite seconds that never decrease within a video")
 
 
 def check_set_folder(folder: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> Path:
@@ -180,9 +257,13 @@ def new_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
         yield draft
 
 
-def write_index(folder: Path, index: SetIndex) -> None:
-    """Write `index.json`."""
-    (folder / INDEX).write_text(json.dumps(index.to_json(), indent=1), encoding="utf-8")
+def write_index(
+    folder: Path, index: SetIndex, embeddings: NDArray[np.float32], times: NDArray[np.float64]
+) -> None:
+    """Write `index.json` for the arrays beside it, with their checksums."""
+    known = {name: array_checksum(embeddings[e.rows]) for name, e in index.entries.items()}
+    content = {**index.to_json(), "checksums": known, "times_checksum": array_checksum(times)}
+    (folder / INDEX).write_text(json.dumps(seal(content), indent=1), encoding="utf-8")
 
 
 def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -190,27 +271,27 @@ def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[A
     return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
 
 
-def _read_index(path: Path) -> SetIndex:
-    try:
-        return SetIndex.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        missing = f"no embedding set in {path.parent} (cannot read {path.name}: {error.strerror})"
-        raise EmbeddingError(f"{missing}. Create one with: cycleback embed") from error
-    except ValueError as error:  # JSON and Unicode errors are ValueErrors too
-        raise EmbeddingError(f"cannot use {path}: {error}. Embed the videos again.") from error
+def _read_root(path: Path) -> Cursor:
+    """Read the content of `index.json`, of a format that this program knows."""
+    if not path.exists():
+        missing = f"no embedding set in {path.parent} (cannot read {path.name}: {os.strerror(errno.ENOENT)})"
+        raise EmbeddingError(f"{missing}. Create one with: cycleback embed")
+    root = read_json(path, problem=EmbeddingError, advice=ADVICE)
+    if not isinstance(root.value, dict) or root.value.get("format") != FORMAT:
+        raise root.wrong("it is not the index of an embedding set")
+    if root.value.get("version") != VERSION:
+        version = str(root.value.get("version"))[:40]
+        raise root.wrong(f"it has format version {version}, this program reads {VERSION}")
+    check_seal(root)
+    return root
 
 
-def _read_array(path: Path, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        reason = "it is missing" if isinstance(error, FileNotFoundError) else f"it is damaged: {error}"
-        raise EmbeddingError(f"cannot read {path} ({reason}). Embed the videos again.") from error
-    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != ndim:
-        shape = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else "an archive"
-        expected = f"{np.dtype(dtype)} with {ndim} dimension{'s' * (ndim > 1)}"
-        raise EmbeddingError(f"cannot use {path}: expected {expected}, got {shape}. Embed the videos again.")
-    return array
+def _open_array(path: Path, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
+    return open_npy(path, dtype, ndim, explain=partial(_damaged, path))
+
+
+def _damaged(path: Path, reason: str) -> EmbeddingError:
+    return EmbeddingError(f"cannot use {path}: {reason}{ADVICE}")
 
 
 def _events_by_action(entries: Sequence[VideoEntry], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -17,9 +17,12 @@ from cycleback.errors import CheckpointError
 from cycleback.files import atomic_file
 from cycleback.models.base import Base
 from cycleback.models.encoder import Encoder
+from cycleback.reading import CHECKSUM, checksum, parse_json, seal
 
 FILE_NAME = "encoder.safetensors"
 FORMAT = "cycleback-encoder-1"
+WEIGHTS = "weights_checksum"
+AGAIN = "Copy it again, or train again."
 
 
 def fingerprint(encoder: Encoder) -> str:
@@ -49,24 +52,21 @@ def save_encoder(
         "fingerprint": _fingerprint(encoder, as_loaded),
         "settings": json.dumps(settings),
         "base": json.dumps(encoder.base.blueprint),
+        WEIGHTS: _checksum(tensors),
     }
     with atomic_file(path, overwrite=True) as draft:
-        save_file(tensors, draft, metadata=metadata)
+        save_file(tensors, draft, metadata=seal(metadata))
     return path
 
 
 def load_settings(folder: str | Path) -> dict[str, Any]:
     """Read the settings given to `save_encoder`."""
-    _, metadata = _read(folder, with_tensors=False)
-    settings: dict[str, Any] = json.loads(metadata["settings"])
-    return settings
+    return _read_object(folder, "settings")
 
 
 def load_blueprint(folder: str | Path) -> dict[str, Any]:
     """Read the `Base.blueprint` of the saved base."""
-    _, metadata = _read(folder, with_tensors=False)
-    blueprint: dict[str, Any] = json.loads(metadata.get("base", "{}"))
-    return blueprint
+    return _read_object(folder, "base")
 
 
 def load_weights(folder: str | Path, encoder: Encoder) -> None:
@@ -80,6 +80,14 @@ def load_weights(folder: str | Path, encoder: Encoder) -> None:
     encoder.load_state_dict(tensors)
 
 
+def _read_object(folder: str | Path, key: str) -> dict[str, Any]:
+    """Read an object of the metadata; {} where there is none."""
+    _, metadata = _read(folder, with_tensors=False)
+    place = f"{Path(folder) / FILE_NAME}, {key}"
+    root = parse_json(metadata.get(key, "{}"), place, problem=CheckpointError, advice=f". {AGAIN}")
+    return {name: inside.value for name, inside in root.items()}
+
+
 def _read(folder: str | Path, *, with_tensors: bool) -> tuple[dict[str, Tensor], dict[str, str]]:
     path = Path(folder) / FILE_NAME
     if not path.is_file():
@@ -90,14 +98,28 @@ def _read(folder: str | Path, *, with_tensors: bool) -> tuple[dict[str, Tensor],
         with safe_open(path, framework="pt", device="cpu") as file:
             metadata: dict[str, str] = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()} if with_tensors else {}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}). Copy it again, or train again.") from error
+    except Exception as error:  # safetensors and torch raise half a dozen types for a damaged file
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CheckpointError(f"{path} is damaged ({reason}). {AGAIN}") from error
     if metadata.get("format") != FORMAT:
         mark = metadata.get("format", "no format mark")
         raise CheckpointError(
             f"{path} is not an encoder of this version: expected {FORMAT!r}, found {mark!r}."
         )
+    is_whole = seal(metadata)[CHECKSUM] == metadata.get(CHECKSUM, seal(metadata)[CHECKSUM])
+    if not is_whole or (with_tensors and metadata.get(WEIGHTS) not in (None, _checksum(tensors))):
+        raise CheckpointError(f"{path} was changed or damaged since it was written (wrong checksum). {AGAIN}")
+    for name, tensor in tensors.items() if WEIGHTS not in metadata else ():  # of an earlier version
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise CheckpointError(f"{path} is damaged ({name} is not finite). {AGAIN}")
     return tensors, metadata
+
+
+def _checksum(tensors: dict[str, Tensor]) -> str:
+    """Return a checksum of the names, types, shapes and values of tensors."""
+    in_order = sorted(tensors.items())
+    shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in in_order]
+    return checksum(json.dumps(shapes).encode(), *(_bytes(tensor) for _, tensor in in_order))
 
 
 def _differences(saved: dict[str, Tensor], wanted: dict[str, Tensor]) -> list[str]:
@@ -111,6 +133,8 @@ def _differences(saved: dict[str, Tensor], wanted: dict[str, Tensor]) -> list[st
         elif saved[name].shape != wanted[name].shape:
             shapes = f"{tuple(saved[name].shape)} in the file, {tuple(wanted[name].shape)} in the encoder"
             problems.append(f"{name} is {shapes}")
+        elif saved[name].is_floating_point() != wanted[name].is_floating_point():
+            problems.append(f"{name} is {saved[name].dtype} in the file, {wanted[name].dtype} in the encoder")
     return problems
 
 
@@ -124,8 +148,13 @@ def _hash(traits: list[Any], tensors: dict[str, Tensor]) -> str:
     for name, tensor in sorted(tensors.items()):
         if not name.endswith("num_batches_tracked"):  # a count of updates, which changes no output
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(_to_cpu(tensor).reshape(-1).view(torch.uint8).numpy().data)
+            digest.update(_bytes(_to_cpu(tensor)))
     return digest.hexdigest()[:16]
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    """Return the bytes of a contiguous tensor on the CPU, without a copy."""
+    return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 
 def _to_cpu(tensor: Tensor) -> Tensor:

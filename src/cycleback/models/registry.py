@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cycleback.errors import did_you_mean
+from cycleback.errors import CheckpointError, did_you_mean
 from cycleback.models.base import Base
 from cycleback.models.checkpoint import load_blueprint
 from cycleback.models.conv_embedder import ConvEmbedder
@@ -45,7 +45,13 @@ def rebuild_base(name: str, folder: str | Path, **options: Any) -> Base:
 
     Takes the arguments of `build_base`, but needs no pretrained file: the folder alone is enough.
     """
-    return _find("base", name, BASES).rebuild(load_blueprint(folder), **options)
+    kind, blueprint = _find("base", name, BASES), load_blueprint(folder)
+    try:
+        return kind.rebuild(blueprint, **options)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"the base {name!r} cannot be built from the weights in {folder} ({error!r}). Copy them again."
+        ) from error
 
 
 def build_embedder(name: str, in_channels: int, **options: Any) -> Embedder:

@@ -6,12 +6,10 @@ data, its scores and its permitted use.
 
 import copy
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -27,6 +25,7 @@ from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.models.streams import Stream
 from cycleback.progress import Counter, ignore
+from cycleback.reading import Cursor, read_json
 from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder, recipe_toml
 from cycleback.recipe.files import load_saved_recipe
 from cycleback.recipe.sections import EncoderSettings
@@ -181,24 +180,25 @@ def keeps_untrained(folder: Path) -> bool:
 
 def run_split(folder: Path | str) -> dict[str, list[str]]:
     """Read the names of a run's videos: `{"train": [...], "held_out": [...]}`."""
-    content = _read_videos(find_run(folder))
-    return {part: content[part] for part in ("train", "held_out")}
+    root = _read_videos(find_run(folder))
+    split = {part: [name.text() for name in root.at(part).each()] for part in ("train", "held_out")}
+    names = [name for part in split.values() for name in part]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise root.wrong(f"it lists {twice[0]!r} twice")
+    return split
 
 
 def run_videos(folder: Path | str) -> Path | None:
     """Return the folder of videos that a run was trained on, if it is still there."""
     run = find_run(folder)
-    path = _read_videos(run).get("folder") if (run / VIDEOS_FILE).is_file() else None
+    path = _read_videos(run).optional_text("folder") if (run / VIDEOS_FILE).is_file() else None
     return Path(path) if path is not None and Path(path).is_dir() else None
 
 
-def _read_videos(run: Path) -> dict[str, Any]:
-    path = run / VIDEOS_FILE
-    try:
-        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise CheckpointError(f"{path} cannot be read: {error}") from None
-    return content
+def _read_videos(run: Path) -> Cursor:
+    return read_json(
+        run / VIDEOS_FILE, problem=CheckpointError, advice=". Copy the run again, or train again."
+    )
 
 
 def run_records(output: Path, dataset: Dataset, part: str) -> list[VideoRecord]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.embeddings import EmbeddingSet
-from cycleback.embeddings.folder import VideoEntry, read_folder
+from cycleback.embeddings.folder import Unchecked, VideoEntry, read_folder
 from cycleback.errors import EmbeddingError, did_you_mean
 from cycleback.models.streams import SCALES
 
@@ -33,10 +33,18 @@ class Shard:
     embeddings: Floats  # (R, D)
     times: Seconds  # (R,)
     videos: tuple[VideoEntry, ...]
+    unchecked: Unchecked | None = None  # of a saved set
+
+    def check(self, *videos: VideoEntry) -> None:
+        """Refuse embeddings of these videos that were damaged since they were saved."""
+        if self.unchecked is not None:
+            for video in videos:
+                self.unchecked.check(video.name)
 
     @cached_property
     def norms(self) -> Floats:
         """Squared lengths (R,) of the rows; kept because every search needs them (4 bytes per frame)."""
+        self.check(*self.videos)
         norms = np.empty(len(self.embeddings), dtype=np.float32)
         for start in range(0, len(norms), BLOCK_ROWS):
             rows = self.embeddings[start : start + BLOCK_ROWS]
@@ -77,9 +85,9 @@ class Corpus:
     @classmethod
     def of_folder(cls, folder: Path | str) -> Self:
         """Memory-map the frames of a saved set."""
-        embeddings, times, index = read_folder(Path(folder))
+        embeddings, times, index, unchecked = read_folder(Path(folder))
         videos = tuple(sorted(index.entries.values(), key=lambda entry: entry.start))
-        shard = Shard(np.asarray(embeddings), np.asarray(times), videos)
+        shard = Shard(np.asarray(embeddings), np.asarray(times), videos, unchecked)
         return cls((shard,), index.encoder, source=Path(folder), streams=index.streams)
 
     @cached_property
@@ -129,7 +137,10 @@ class Corpus:
         for offset, shard in zip(self.offsets, self.shards, strict=False):
             inside = (rows >= offset) & (rows < offset + len(shard.embeddings))
             parts.append(shard.embeddings[rows[inside] - offset].astype(np.float64))
-        return np.concatenate(parts)
+        sample = np.concatenate(parts)
+        if not np.isfinite(sample).all():
+            raise EmbeddingError(f"{self.source} has embeddings that are not finite. Embed the videos again.")
+        return sample
 
     def number(self, name: str) -> int:
         """Return the number of a video."""
@@ -151,10 +162,12 @@ class Corpus:
     def embeddings(self, number: int) -> Floats:
         """Return the embeddings (N, D) of one video."""
         shard, _ = self.shard_of(int(self.starts[number]))
+        shard.check(self.videos[number])
         return shard.embeddings[self.videos[number].rows]
 
     def blocks(self) -> Iterator[tuple[int, Floats]]:
         """Yield all rows, those of removed videos too, as (first row, rows (n, D))."""
         for offset, shard in zip(self.offsets, self.shards, strict=False):
+            shard.check(*shard.videos)
             for start in range(0, len(shard.embeddings), BLOCK_ROWS):
                 yield int(offset) + start, shard.embeddings[start : start + BLOCK_ROWS]

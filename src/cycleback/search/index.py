@@ -8,8 +8,10 @@ An add writes a shard and then the manifest. If it is interrupted, the index sta
 change deletes the leftovers.
 """
 
+import errno
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,10 +29,12 @@ from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.folder import read_folder
 from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import write_json
+from cycleback.reading import Cursor, check_seal, read_json, seal
 from cycleback.search.corpus import Corpus, Shard
 
 MANIFEST, LOCK = "manifest.json", ".lock"
 FORMAT, VERSION = "cycleback-search", 1
+SHARD = "shard-"
 OWN_FILES = re.compile(  # the names above, drafts of them, and the copies of a backend that was removed
     rf"(\.[0-9a-f]+\.)?(shard-\d+|(lance|faiss)-[0-9a-f]+)(\.\w+)?|(\.[0-9a-f]+\.)?{re.escape(MANIFEST)}|{re.escape(LOCK)}"
 )
@@ -71,31 +75,49 @@ class Manifest:
         """Make this the state of the index in `folder`, in one step."""
         videos = [asdict(video) for video in self.videos.values()]
         content = {"format": FORMAT, "version": VERSION, **asdict(self), "videos": videos}
-        write_json(folder / MANIFEST, content, overwrite=True)
+        write_json(folder / MANIFEST, seal(content), overwrite=True)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the state of the index in `folder`."""
-        try:
-            return cls._parse(json.loads((folder / MANIFEST).read_text("utf-8")))
-        except OSError as error:
-            missing = f"no search index in {folder} (cannot read {MANIFEST}: {error.strerror})"
-            raise EmbeddingError(f"{missing}. Make one with: cycleback search add") from error
-        except (ValueError, KeyError, TypeError) as error:  # JSON and Unicode errors are ValueErrors too
-            raise EmbeddingError(f"cannot use {folder / MANIFEST}: {error}. Make the index again.") from error
+        path = folder / MANIFEST
+        if not path.exists():
+            missing = f"no search index in {folder} (cannot read {MANIFEST}: {os.strerror(errno.ENOENT)})"
+            raise EmbeddingError(f"{missing}. Make one with: cycleback search add")
+        root = read_json(path, problem=EmbeddingError, advice=". Make the index again.")
+        if not isinstance(root.value, dict) or root.value.get("format") != FORMAT:
+            raise root.wrong("it is not the manifest of a search index")
+        if root.value.get("version") != VERSION:
+            version = str(root.value.get("version"))[:40]
+            raise root.wrong(f"it has format version {version}, this program reads {VERSION}")
+        check_seal(root)
+        return cls._parse(root)
 
     @classmethod
-    def _parse(cls, content: Any) -> Self:
-        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise ValueError("it is not the manifest of a search index")
-        version = content.pop("version", None)
-        if version != VERSION:
-            raise ValueError(f"it has format version {version!r}, this program reads {VERSION}")
-        videos = [IndexedVideo(**video) for video in content.pop("videos")]
-        for video in videos:
-            if not re.fullmatch(r"shard-\d+", video.shard):
-                raise ValueError(f"{video.name!r} is in {video.shard!r}, which is no part of the index")
-        return cls(videos={video.name: video for video in videos}, **content)
+    def _parse(cls, root: Cursor) -> Self:
+        videos = {}
+        for each in root.each("videos"):
+            video = _read_video(each)
+            if video.name in videos:
+                raise each.wrong(f"a second video named {video.name!r}")
+            videos[video.name] = video
+        number = root.at("next_shard").integer(low=1)
+        if any(int(video.shard.removeprefix(SHARD)) >= number for video in videos.values()):
+            raise root.wrong(f"the next shard is {number}, but there is one of that number or beyond")
+        return cls(
+            encoder=root.optional_text("encoder"),
+            run=root.optional_text("run"),
+            size=root.at("size").integer(low=1),
+            videos=videos,
+            next_shard=number,
+        )
+
+
+def _read_video(each: Cursor) -> IndexedVideo:
+    name, shard = each.at("name").text(), each.at("shard").text()
+    if not re.fullmatch(SHARD + r"[0-9]{1,9}", shard):
+        raise each.wrong(f"{name!r} is in {shard!r}, which is no part of the index")
+    return IndexedVideo(name, shard, each.at("content").text(), each.optional_text("path"))
 
 
 @dataclass(frozen=True)
@@ -119,12 +141,11 @@ class SearchIndex:
         return Corpus(shards, self.manifest.encoder, run=self.manifest.run, source=self.folder)
 
     def _shard(self, shard: str) -> Shard:
-        embeddings, times, index = read_folder(self.folder / shard)
+        embeddings, times, index, unchecked = read_folder(self.folder / shard)
         videos = [video for video in self.manifest.videos.values() if video.shard == shard]
         entries = [replace(index.entry(video.name), path=video.path) for video in videos]
-        return Shard(
-            np.asarray(embeddings), np.asarray(times), tuple(sorted(entries, key=lambda entry: entry.start))
-        )
+        in_order = tuple(sorted(entries, key=lambda entry: entry.start))
+        return Shard(np.asarray(embeddings), np.asarray(times), in_order, unchecked)
 
 
 @dataclass(frozen=True)
@@ -182,7 +203,7 @@ def add_videos(
         before = Manifest.read(folder) if is_index(folder) else first
         encoders = {str(folder): before, "the new videos": first}
         check_same_encoder({what: f"{made.encoder} (D={made.size})" for what, made in encoders.items()})
-        shard = f"shard-{before.next_shard:05d}"
+        shard = f"{SHARD}{before.next_shard:05d}"
         videos = {name: _describe(embeddings, name, shard) for name in embeddings}
         changes = _compare(folder, before, list(videos.values()), replace_others=replace_others)
         changed = [name for name in videos if name in {*changes.added, *changes.replaced}]

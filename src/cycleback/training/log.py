@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.alignment import backward_share, cycle_consistency_rate
-from cycleback.errors import require
+from cycleback.errors import CheckpointError, require
 from cycleback.files import write_text
+from cycleback.reading import parse_json, read_text
 from cycleback.training.failures import explain_save_failures
 
 LOG_FILE = "log.jsonl"
@@ -112,13 +113,17 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     path = folder / LOG_FILE
     if not path.exists():
         return []
-    records = []
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return records
+    lines = read_text(path, problem=CheckpointError).split("\n")
+    return [_read_record(line, f"{path}, line {number}") for number, line in enumerate(lines[:-1], start=1)]
+
+
+def _read_record(line: str, place: str) -> dict[str, Any]:
+    record = parse_json(line, place, problem=CheckpointError, advice=". Remove this line.")
+    record.at("step").integer(low=0)
+    for _, value in record.items():
+        if not isinstance(value.value, int | float):  # a diverging run may have logged NaN
+            raise value.expected("a number")
+    return dict(record.value)
 
 
 def require_tensorboard() -> None:

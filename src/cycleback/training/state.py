@@ -4,6 +4,7 @@ Resuming needs only the weights, the optimizer's moments and the step: everythin
 function of (seed, step).
 """
 
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -15,10 +16,12 @@ from torch import Tensor, nn
 
 from cycleback.errors import CheckpointError
 from cycleback.files import atomic_file
+from cycleback.reading import Cursor
 from cycleback.training.failures import explain_save_failures
 from cycleback.training.held_out import Selected
 
 STATE_FILE = "state.pt"
+DELETE = ". Delete it to start this run again."
 Parts = Mapping[str, Any]
 """Modules, optimizers and weight averages: anything with `state_dict` and `load_state_dict`."""
 
@@ -54,28 +57,45 @@ def load_state(folder: Path, parts: Parts, *, device: torch.device) -> TrainStat
     path = folder / STATE_FILE
     if not path.exists():
         return TrainState(step=0, seconds=0.0)
-    content = _read(path, device)
+    root = Cursor(_read(path, device), str(path), CheckpointError, DELETE)
+    kept = root.find("selected")
+    state = TrainState(
+        root.at("step").integer(low=0),
+        root.at("seconds").number(),
+        None if kept is None else _read_selected(kept),
+    )
     try:
         for name, part in parts.items():
-            part.load_state_dict(content[name])
-        kept = content.get("selected")
-        return TrainState(content["step"], content["seconds"], None if kept is None else Selected(**kept))
-    except (KeyError, TypeError, RuntimeError, ValueError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
+            if name not in root.value:
+                raise ValueError(f"it has no {name!r}")
+            part.load_state_dict(root.value[name])
+    except Exception as error:  # each module and optimizer has its own for what does not fit
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CheckpointError(
             f"{path} does not fit this recipe: {reason}. Train into another folder."
         ) from None
+    return state
 
 
-def _read(path: Path, device: torch.device) -> dict[str, Any]:
+def _read_selected(kept: Cursor) -> Selected:
+    return Selected(
+        kept.at("step").integer(low=0),
+        kept.at("held_out_cycle_rate").number(),
+        kept.at("evaluations_since").integer(low=0),
+    )
+
+
+def _read(path: Path, device: torch.device) -> Any:
+    """Load the file; torch itself ignores the checksums in it."""
     try:
-        content: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-    except Exception as error:  # torch raises half a dozen types for a damaged file
-        reason = str(error).splitlines()[0]
-        raise CheckpointError(
-            f"{path} cannot be read: {reason}. Delete it to start this run again."
-        ) from None
-    return content
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+        if damaged is None:
+            return torch.load(path, map_location=device, weights_only=True)
+        reason = f"{damaged} was damaged since it was written (wrong checksum)"
+    except Exception as error:  # torch and zipfile raise a dozen types for a damaged file
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+    raise CheckpointError(f"{path} cannot be read: {reason}{DELETE}")
 
 
 class WeightAverage:

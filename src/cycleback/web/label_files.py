@@ -4,10 +4,9 @@ import io
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from cycleback.annotations import Annotation
-from cycleback.annotations.formats import detect_format, find_format
+from cycleback.annotations.formats import find_format, parse_annotations
 from cycleback.errors import DataError
 
 MAX_BYTES = 64 << 20
@@ -31,19 +30,29 @@ def read_files(name: str, content: bytes) -> list[Annotation]:
         raise DataError(f"{name} has {len(content) >> 20} MB; label files have at most {MAX_BYTES >> 20}")
     files = {name: content}
     if zipfile.is_zipfile(io.BytesIO(content)):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = [each for each in archive.infolist() if not each.is_dir()]
-            if sum(each.file_size for each in members) > MAX_BYTES:
-                raise DataError(f"{name} holds more than {MAX_BYTES >> 20} MB of label files")
-            files = {each.filename: archive.read(each) for each in members}
+        files = _unpack(name, content)
     annotations: list[Annotation] = []
     for file, data in files.items():
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise DataError(f"{file} is no label file: it is not text") from error
-        annotations += find_format(detect_format(PurePosixPath(file), text)).read(text, file)
+        annotations += parse_annotations(text, file)
     return [_keep_hand_made(each) for each in annotations]
+
+
+def _unpack(name: str, content: bytes) -> dict[str, bytes]:
+    """Return the files of a .zip by name."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = [each for each in archive.infolist() if not each.is_dir()]
+            if sum(each.file_size for each in members) > MAX_BYTES:
+                raise DataError(f"{name} holds more than {MAX_BYTES >> 20} MB of label files")
+            return {each.filename: archive.read(each) for each in members}
+    except DataError:
+        raise
+    except Exception as error:  # zipfile raises half a dozen types for a damaged archive
+        raise DataError(f"{name} is a damaged .zip of label files ({error}): pack it again") from error
 
 
 def _keep_hand_made(annotation: Annotation) -> Annotation:
