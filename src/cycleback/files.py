@@ -1,17 +1,21 @@
 """Write files and folders atomically: the result is there whole, or what was there before stays.
 
 Everything the package writes goes through here. A draft is written beside the target, flushed to disk, and
-renamed over it, so a crash or a full disk never leaves half a file under the final name.
+renamed over it, so a crash or a full disk never leaves half a file under the final name. Drafts are locked
+while they are written: those of killed processes are recognised by that, and removed by the next writer.
 
 Overwriting replaces results, never sources. A file is replaced if it is no input: neither an input file, by
 any path or link, nor a file in an input folder. A folder is replaced if it is known by its marker, and holds
 nothing but what this program writes into such a folder.
 """
 
+import ctypes
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,15 @@ from uuid import uuid4
 
 from cycleback.errors import OutputExistsError, UserError, one_of
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # file managers put them into any folder
+DRAFT_NAME = re.compile(r"\.(?P<kind>draft|old)-[0-9a-f]{8}\.(?P<target>.+)", re.DOTALL)
+ABANDONED_S = 24 * 3600.0  # where files cannot be locked, an older draft is that of a killed process
+_SWEPT: set[Path] = set()  # folders in which this process has removed old drafts
 
 
 def check_output(
@@ -130,45 +142,105 @@ def _is_inside(file: Path, folder: Path) -> bool:
 def atomic_file(path: Path | str, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a draft path beside `path` to write to; it replaces `path` when the block succeeds."""
     path = check_output(path, overwrite=overwrite)
-    draft = _draft_beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield draft
-        _flush(draft)
-        os.replace(draft, path)
+        with _claim_draft(path, _create_file) as draft:
+            with _name_targets({draft: path}):
+                yield draft
+            _flush(draft)
+            check_output(path, overwrite=overwrite)  # another process may have been faster
+            os.replace(draft, path)
         _flush(path.parent)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+        raise _cannot_write(path, error) from error
+
+
+@contextmanager
+def atomic_files(
+    folder: Path | str, names: Sequence[str], *, overwrite: bool = False
+) -> Iterator[list[Path]]:
+    """Yield a draft path for each of the files `names` in `folder`: all of them appear, or none.
+
+    A kill while the finished drafts are being renamed may leave some of them, each whole.
+    """
+    folder = Path(folder)
+    paths = [check_output(join_inside(folder, name), overwrite=overwrite) for name in names]
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _claim_draft(folder / "files", Path.mkdir) as place:
+            drafts = [place / f"{number}-{path.name}" for number, path in enumerate(paths)]
+            with _name_targets(dict(zip(drafts, paths, strict=True))):
+                yield drafts
+            for draft in drafts:
+                _flush(draft)
+            _rename_all(drafts, paths)
+        for parent in {path.parent for path in paths}:
+            _flush(parent)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
     finally:
-        with suppress(OSError):  # the folder itself may be what failed
-            draft.unlink()
+        if is_new:
+            with suppress(OSError):  # it is not empty after success
+                folder.rmdir()
+
+
+@contextmanager
+def _name_targets(targets: Mapping[Path, Path]) -> Iterator[None]:
+    """Let errors of the block name the targets of drafts (draft -> target)."""
+    try:
+        yield
+    except UserError as error:
+        for draft, target in targets.items():
+            if str(draft) in str(error):
+                raise type(error)(str(error).replace(str(draft), str(target))) from error.__cause__
+        raise
+
+
+def _rename_all(drafts: Sequence[Path], paths: Sequence[Path]) -> None:
+    """Rename every draft to its path; if one fails, take back the others."""
+    done: list[tuple[Path, Path]] = []
+    try:
+        for draft, path in zip(drafts, paths, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not (path.exists() and _exchange(draft, path)):
+                os.replace(draft, path)
+            done.append((draft, path))
+    except OSError:
+        for draft, path in reversed(done):
+            if not (draft.exists() and _exchange(draft, path)):
+                os.replace(path, draft)
+        raise
 
 
 @contextmanager
 def atomic_folder(path: Path | str, *, overwrite: bool = False, flush: bool = True) -> Iterator[Path]:
     """Yield an empty draft folder beside `path`; it replaces `path` when the block succeeds.
 
-    A folder cannot be replaced in one step: the old one is renamed first and restored if the second rename
-    fails. An empty folder counts as free.
+    An empty folder counts as free.
 
     Args:
         flush: False for many files that can be made again, where flushing each would take minutes.
     """
     path = Path(path).absolute()
-    is_empty = path.is_dir() and not any(path.iterdir())
-    check_output(path, overwrite=overwrite or is_empty)
-    draft = _draft_beside(path)
+
+    def check() -> None:
+        is_empty = path.is_dir() and not any(path.iterdir())
+        check_output(path, overwrite=overwrite or is_empty)
+
+    check()
     try:
-        draft.mkdir(parents=True)
-        yield draft
-        for file in draft.rglob("*") if flush else ():
-            _flush(file)
-        replace_folder(draft, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _claim_draft(path, Path.mkdir) as draft:
+            with _name_targets({draft: path}):
+                yield draft
+            for file in draft.rglob("*") if flush else ():
+                _flush(file)
+            check()  # another process may have been faster
+            replace_folder(draft, path)
         _flush(path.parent)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        raise _cannot_write(path, error) from error
 
 
 def replace_folder(draft: Path, target: Path) -> None:
@@ -176,14 +248,32 @@ def replace_folder(draft: Path, target: Path) -> None:
     if not target.exists():
         os.rename(draft, target)
         return
-    old = _draft_beside(target)
-    os.rename(target, old)
+    if _exchange(draft, target):
+        _remove(draft)
+        return
+    old = target.with_name(f".old-{uuid4().hex[:8]}.{target.name}")
+    with hold_lock(target):  # which is `old` after the first rename: nobody puts it back meanwhile
+        os.rename(target, old)
+        try:
+            os.rename(draft, target)
+        except OSError:
+            os.rename(old, target)
+            raise
+    _remove(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two files or folders in one step, where the system can: Linux."""
     try:
-        os.rename(draft, target)
-    except OSError:
-        os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink()
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+def _cannot_write(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write {path}: {error.strerror or error}")
 
 
 def write_text(path: Path | str, text: str, *, overwrite: bool = False) -> Path:
@@ -205,9 +295,95 @@ def write_json(path: Path | str, value: Any, *, overwrite: bool = False) -> Path
     return write_text(path, json.dumps(value, indent=1) + "\n", overwrite=overwrite)
 
 
-def _draft_beside(path: Path) -> Path:
-    """A hidden name in the same folder, with the same suffix because encoders choose a format by it."""
-    return path.with_name(f".{uuid4().hex[:8]}.{path.name}")
+@contextmanager
+def _claim_draft(target: Path, create: Callable[[Path], object]) -> Iterator[Path]:
+    """Create a draft beside `target` and hold its lock; it is removed if the block did not rename it.
+
+    Its name is hidden, and ends like that of the target because encoders choose a format by it. Drafts of
+    killed processes are removed first.
+    """
+    if target.parent not in _SWEPT:
+        _SWEPT.add(target.parent)
+        remove_drafts(target.parent)
+    while True:
+        draft = target.with_name(f".draft-{uuid4().hex[:8]}.{target.name}")
+        try:
+            create(draft)
+            with hold_lock(draft) as is_held:
+                if is_held:  # else another process has just removed it as abandoned
+                    yield draft
+                    return
+        finally:
+            _remove(draft)
+
+
+def _create_file(path: Path) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+
+
+@contextmanager
+def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of a file or folder until the block ends, or this process does, even by a kill.
+
+    Yields whether the lock is held and the path still is what was locked. Where the system cannot lock, it
+    counts as held.
+    """
+    if fcntl is None:
+        yield True
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        is_held = True
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            is_held = os.path.samestat(os.fstat(handle), path.stat())
+        except (BlockingIOError, FileNotFoundError):
+            is_held = False
+        except OSError:  # some network file systems cannot lock
+            pass
+        yield is_held
+    finally:
+        os.close(handle)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Tell whether no living process holds the lock of a file or folder; without locks, its age tells."""
+    try:
+        age = time.time() - path.stat().st_mtime
+        if fcntl is None:
+            return age > ABANDONED_S
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False  # just renamed or removed
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return age > ABANDONED_S
+    finally:
+        os.close(handle)
+    return True
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the drafts of killed processes in a folder; what they were replacing is put back."""
+    with suppress(OSError):
+        for path in sorted(folder.iterdir()):
+            found = DRAFT_NAME.fullmatch(path.name)
+            if found is None or not is_abandoned(path):
+                continue
+            target = folder / found["target"]
+            if found["kind"] == "old" and not target.exists():
+                os.rename(path, target)
+            else:
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or folder if it is there."""
+    with suppress(OSError):  # the folder that holds it may be what failed
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def _flush(path: Path) -> None:

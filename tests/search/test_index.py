@@ -145,7 +145,7 @@ def test_an_add_killed_before_the_manifest_is_cleared_by_the_next(
 
 
 @pytest.mark.parametrize(
-    "victim", ["cycleback.embeddings.embedding_set.new_array", "cycleback.files.os.replace"]
+    "victim", ["cycleback.embeddings.embedding_set.write_rows", "cycleback.files.os.replace"]
 )
 def test_a_full_disk_is_one_line_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str
@@ -153,7 +153,7 @@ def test_a_full_disk_is_one_line_and_changes_nothing(
     folder = tmp_path / "index"
     add_videos(folder, walks(["a"]))
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(victim, full)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
 from cycleback.annotations.annotation import Annotation, Event, Segment
 from cycleback.errors import DataError, OutputExistsError, did_you_mean, one_of
-from cycleback.files import check_output, join_inside, write_text
+from cycleback.files import atomic_files, check_output, join_inside, write_text
 from cycleback.reading import read_text
 from cycleback.tables import replace_commas
 
@@ -151,8 +151,10 @@ def write_annotations(
     }
     for file in texts:
         check_output(file, overwrite=overwrite, inputs=inputs)
-    for file, text in texts.items():
-        write_text(file, text, overwrite=overwrite)
+    names = [str(file.relative_to(path)) for file in texts]
+    with atomic_files(path, names, overwrite=overwrite) as drafts:
+        for draft, text in zip(drafts, texts.values(), strict=True):
+            draft.write_text(text, "utf-8")
     return path
 
 

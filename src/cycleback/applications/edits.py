@@ -21,7 +21,7 @@ from cycleback.applications.segments import Segment, Tracks, fit_tracks
 from cycleback.applications.sync import CELL_HEIGHT, count_columns
 from cycleback.applications.timelines import format_fcpxml, format_otio
 from cycleback.errors import UserError
-from cycleback.files import check_output, write_text
+from cycleback.files import atomic_files, check_output, write_text
 from cycleback.tables import write_table
 from cycleback.video import VideoInfo, probe
 from cycleback.video.writer import exact_rate
@@ -108,8 +108,9 @@ def _write_edit_lists(
     files = [path] if len(tracks) == 1 else [path.with_stem(f"{path.stem}-{name}") for name in names]
     for file in files:
         check_output(file, overwrite=overwrite, inputs=videos)
-    for file, track in zip(files, tracks, strict=True):
-        write_text(file, format_edit_list(track, videos, fps=pace.fps, title=file.stem), overwrite=overwrite)
+    with atomic_files(path.parent, [file.name for file in files], overwrite=overwrite) as drafts:
+        for draft, file, track in zip(drafts, files, tracks, strict=True):
+            draft.write_text(format_edit_list(track, videos, fps=pace.fps, title=file.stem), "utf-8")
     return files
 
 

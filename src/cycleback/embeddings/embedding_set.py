@@ -12,13 +12,13 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cycleback.data.arrays import write_array, write_rows
 from cycleback.display import show_rows
 from cycleback.embeddings.folder import (
     SetIndex,
     Unchecked,
     VideoEntry,
     check_events,
-    new_array,
     new_folder,
     read_folder,
     write_index,
@@ -115,16 +115,22 @@ class EmbeddingSet:
     def _write(self, folder: Path) -> None:
         """Write one video after another; `phases.npy` is for other programs: -1 where unknown."""
         index, rows = self._index.compact(), self.num_frames
-        embeddings = new_array(folder / "embeddings.npy", np.float32, (rows, self.size))
-        times = new_array(folder / "times.npy", np.float64, (rows,))
         phases = np.full(rows, -1, dtype=np.int64)
-        for entry in index.entries.values():
-            embeddings[entry.rows], times[entry.rows] = self[entry.name], self.times(entry.name)
-            known = self.phases(entry.name)
-            if known is not None:
-                phases[entry.rows] = known
+        with (
+            write_rows(folder / "embeddings.npy", np.float32, (self.size,)) as add_embeddings,
+            write_rows(folder / "times.npy", np.float64, ()) as add_times,
+        ):
+            for entry in index.entries.values():
+                add_embeddings(self[entry.name])
+                add_times(self.times(entry.name))
+                known = self.phases(entry.name)
+                if known is not None:
+                    phases[entry.rows] = known
         if (phases >= 0).any():
-            np.save(folder / "phases.npy", phases)
+            write_array(folder / "phases.npy", phases)
+        embeddings, times = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("embeddings", "times")
+        )
         write_index(folder, index, embeddings, times)
 
     @property

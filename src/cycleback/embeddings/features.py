@@ -7,6 +7,7 @@ Shapes: N frames of a video, F feature channels, h w feature map, V size of a ve
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from cycleback.alignment.distances import spread_items
 from cycleback.data import FrameCache, VideoRecord
+from cycleback.data.arrays import Rows, write_rows
 from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.poses import PoseCache
 from cycleback.embeddings.stream_choice import find_mirrored, weigh_streams
@@ -87,16 +89,13 @@ class FeatureCache:
         return features
 
     def _write(self, path: Path, frames: NDArray[np.uint8], progress: Counter) -> None:
-        maps: NDArray[np.float16] | None = None
-        with atomic_file(path, overwrite=True) as draft:  # another process may have been faster
+        with atomic_file(path, overwrite=True) as draft, ExitStack() as file:
+            append: Rows | None = None
             for start in range(0, len(frames), CHUNK_FRAMES):
-                features = self.extract(frames[start : start + CHUNK_FRAMES]).half().cpu().numpy()
-                if maps is None:
-                    shape = (len(frames), *features.shape[1:])
-                    maps = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float16, shape=shape)
-                maps[start : start + len(features)] = features
-                progress(start + len(features), len(frames))
-            del maps
+                maps = self.extract(frames[start : start + CHUNK_FRAMES]).half().cpu().numpy()
+                append = append or file.enter_context(write_rows(draft, np.float16, maps.shape[1:]))
+                append(maps)
+                progress(start + len(maps), len(frames))
 
 
 class FusedFeatures:

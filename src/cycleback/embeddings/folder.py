@@ -266,11 +266,6 @@ def write_index(
     (folder / INDEX).write_text(json.dumps(seal(content), indent=1), encoding="utf-8")
 
 
-def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Create a .npy file of that shape to fill in place, so that memory does not grow with it."""
-    return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-
-
 def _read_root(path: Path) -> Cursor:
     """Read the content of `index.json`, of a format that this program knows."""
     if not path.exists():

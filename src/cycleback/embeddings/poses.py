@@ -25,9 +25,10 @@ import torch
 from numpy.typing import NDArray
 
 from cycleback.data import FrameCache, VideoRecord
+from cycleback.data.arrays import write_array
 from cycleback.data.sources import display_height, iter_chosen_frames
 from cycleback.errors import DataError
-from cycleback.files import atomic_file, check_output, join_inside
+from cycleback.files import atomic_file, atomic_files, check_output, join_inside
 from cycleback.models.movenet import JOINTS, MoveNet, Variant
 from cycleback.models.streams import TORSO
 from cycleback.progress import Counter, ignore
@@ -87,7 +88,7 @@ class PoseCache:
         if poses is None:
             poses = self._find(record, cached.times, progress)
             with atomic_file(path, overwrite=True) as draft:  # another process may have been faster
-                np.save(draft, poses)
+                write_array(draft, poses)
         progress(cached.num_frames, cached.num_frames)
         return poses
 
@@ -127,14 +128,15 @@ def write_poses(
             raise DataError(f"{record.path} is a sequence of features and shows no people; expected a video")
         for suffix in (".npz", ".csv"):
             check_output(join_inside(folder, record.name + suffix), overwrite=overwrite, inputs=inputs)
-    for done, record in enumerate(records, start=1):
-        poses, times = cache.load(record), cache.frames.load(record).times
-        key_points, scores = poses[..., 1::-1] * display_height(record), poses[..., 2]
-        with atomic_file(folder / f"{record.name}.npz", overwrite=overwrite) as draft:
-            np.savez(draft, times=times, key_points=key_points, scores=scores, joints=JOINTS)
-        rows = _tabulate(times, key_points, scores)
-        write_table(folder / f"{record.name}.csv", rows, overwrite=overwrite)
-        progress(done, len(records))
+    names = [record.name + suffix for record in records for suffix in (".npz", ".csv")]
+    with atomic_files(folder, names, overwrite=overwrite) as drafts:
+        for done, record in enumerate(records, start=1):
+            poses, times = cache.load(record), cache.frames.load(record).times
+            key_points, scores = poses[..., 1::-1] * display_height(record), poses[..., 2]
+            arrays, table = drafts[2 * done - 2 : 2 * done]
+            np.savez(arrays, times=times, key_points=key_points, scores=scores, joints=JOINTS)
+            write_table(table, _tabulate(times, key_points, scores))
+            progress(done, len(records))
 
 
 def _tabulate(times: NDArray[np.float64], key_points: Floats, scores: Floats) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import check_kinds, embed_records
 from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
-from cycleback.files import write_json, write_text
+from cycleback.files import check_output, hold_lock, remove_drafts, write_json, write_text
 from cycleback.models import STREAMS, Encoder, FusedBase, Precision, load_weights
 from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.models.pooling_embedders import PooledEmbedder
@@ -238,6 +238,7 @@ def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
     """Make a run folder with its recipe and split; return the recipe completed from the data."""
     if output.is_file():
         raise OutputExistsError(f"{output} is a file, not a run folder. Choose another name with -o.")
+    remove_drafts(output)
     if output.exists() and any(output.iterdir()):
         raise OutputExistsError(
             f"{output} exists. Resume it with --resume, or choose another folder with -o."
@@ -269,6 +270,32 @@ def open_run(output: Path, dataset: Dataset) -> Recipe:
 def _write_videos(output: Path, split: dict[str, list[str]], dataset: Dataset) -> None:
     """Write which videos a run uses, and where they are, for the studio."""
     write_json(output / VIDEOS_FILE, {**split, "folder": str(dataset.root.resolve())}, overwrite=True)
+
+
+@contextmanager
+def lock_run(output: Path, *, is_first: bool) -> Iterator[None]:
+    """Keep other programs from training into a run folder; of several processes, the first one does.
+
+    A folder that was made for the lock and is still empty at the end is removed.
+    """
+    if not is_first or output.is_file():
+        yield
+        return
+    check_output(output, overwrite=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write {output}: {error.strerror or error}") from error
+    try:
+        with hold_lock(output, wait=False) as is_held:
+            if not is_held:
+                raise UserError(
+                    f"another program is training in {output}. Wait for it, or choose another folder with -o."
+                )
+            yield
+    finally:
+        with suppress(OSError):
+            output.rmdir()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset
 from cycleback.errors import ConfigError
 from cycleback.files import write_text
 from cycleback.models import Encoder, FusedBase, load_weights, save_encoder
+from cycleback.models.checkpoint import load_settings
 from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.progress import Progress
 from cycleback.recipe import (
@@ -29,11 +30,13 @@ from cycleback.runs.folder import (
     create_run,
     find_run,
     keeps_untrained,
+    lock_run,
     open_run,
     remove_unsaved,
     run_records,
 )
 from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
+from cycleback.training.failures import explain_save_failures
 from cycleback.training.held_out import MAX_VIDEOS, choose_held_out, embed_video, held_out_cycle_rate
 from cycleback.training.videos import (
     fit_base,
@@ -67,7 +70,10 @@ def train(
     output = Path(output)
     if resume and recipe is not None:
         raise ConfigError(f"a resumed run keeps the settings in {output / RECIPE_FILE}: pass no recipe")
-    with join_processes(choose_device(device)) as processes:
+    with (
+        join_processes(choose_device(device)) as processes,
+        lock_run(output, is_first=processes.is_first),
+    ):
         progress = progress if progress is not None and processes.is_first else Progress()
         is_new = processes.is_first and not resume
         with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
@@ -171,7 +177,8 @@ def _keep_better(
     untrained = Encoder(base, PooledEmbedder(base.channels), frame_size=encoder.frame_size, fit=encoder.fit)
     records = _choose_judges(output, dataset)
     rates = None
-    if records:
+    was_judged = load_settings(output)["embedder"] == "pooled"  # by a process that was killed right after
+    if records and not was_judged:
         load_weights(output, encoder)  # the best of the run need not be the last
         videos = load_videos(encoder, records, frames=frames, device=encoder.device)
         trained, before = (
@@ -187,8 +194,9 @@ def _keep_better(
             recipe.encoder.embedder: _default_of(recipe),
         }
         kept = dataclasses.replace(recipe, encoder=EncoderSettings(**settings))
-        write_text(output / RECIPE_FILE, recipe_toml(kept), overwrite=True)
-        save_encoder(output, untrained, tomllib.loads(recipe_toml(kept))["encoder"])
+        with explain_save_failures(output):  # the recipe last: resuming finds what a kill leaves before it
+            save_encoder(output, untrained, tomllib.loads(recipe_toml(kept))["encoder"])
+            write_text(output / RECIPE_FILE, recipe_toml(kept), overwrite=True)
     return dataclasses.replace(state, kept_untrained=not is_better, cycle_rates=rates)
 
 

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from cycleback.data.sources import record_digest
 from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.folder import read_folder
 from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError, did_you_mean
-from cycleback.files import write_json
+from cycleback.files import DRAFT_NAME, hold_lock, remove_drafts, write_json
 from cycleback.reading import Cursor, check_seal, read_json, seal
 from cycleback.search.corpus import Corpus, Shard
 
@@ -36,7 +36,7 @@ MANIFEST, LOCK = "manifest.json", ".lock"
 FORMAT, VERSION = "cycleback-search", 1
 SHARD = "shard-"
 OWN_FILES = re.compile(  # the names above, drafts of them, and the copies of a backend that was removed
-    rf"(\.[0-9a-f]+\.)?(shard-\d+|(lance|faiss)-[0-9a-f]+)(\.\w+)?|(\.[0-9a-f]+\.)?{re.escape(MANIFEST)}|{re.escape(LOCK)}"
+    rf"(\.((draft|old)-)?[0-9a-f]+\.)?((shard-\d+|(lance|faiss)-[0-9a-f]+)(\.\w+)?|{re.escape(MANIFEST)})|{re.escape(LOCK)}"
 )
 
 
@@ -273,10 +273,19 @@ def _locked(folder: Path) -> Iterator[None]:
     check_index_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LOCK).open("w") as lock:
-            _lock(lock.fileno(), folder)
-            _delete_leftovers(folder, Manifest.read(folder) if is_index(folder) else None)
-            yield
+        (folder / LOCK).touch()
+        with hold_lock(folder / LOCK, wait=False) as is_held:
+            if not is_held:
+                raise UserError(f"another program is changing {folder}. Try again when it has finished.")
+            try:
+                _delete_leftovers(folder, Manifest.read(folder) if is_index(folder) else None)
+                yield
+            finally:
+                if not is_index(folder):  # nothing was added to a new index
+                    _delete_leftovers(folder, None)
+                    (folder / LOCK).unlink()
+                    with suppress(OSError):
+                        folder.rmdir()
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"cannot write {folder}: {reason}. The index is unchanged.") from error
@@ -296,23 +305,13 @@ def check_index_folder(folder: Path) -> None:
         raise OutputExistsError(f"{folder} is a file, not a search index. Choose another name.")
 
 
-def _lock(file: int, folder: Path) -> None:
-    """Hold a lock until the file is closed, even by a crash; systems without fcntl have no lock."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise UserError(f"another program is changing {folder}. Try again when it has finished.") from error
-
-
 def _delete_leftovers(folder: Path, manifest: Manifest | None) -> None:
     """Delete files of an interrupted add, or of an earlier state of the index."""
+    remove_drafts(folder)
     wanted = {MANIFEST, LOCK}
     if manifest is not None:
         wanted |= {*manifest.shards, f"lance-{manifest.key}"}
     for path in folder.iterdir():
-        if path.name not in wanted and OWN_FILES.fullmatch(path.name):
+        is_draft = DRAFT_NAME.fullmatch(path.name)  # of a living process: a query may build its table
+        if path.name not in wanted and not is_draft and OWN_FILES.fullmatch(path.name):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cycleback.data.records import SEQUENCE_SUFFIX
 from cycleback.data.sources import image_paths, read_image
 from cycleback.errors import DataError
-from cycleback.files import check_output, write_bytes
+from cycleback.files import atomic_files, check_output, write_bytes
 from cycleback.search.hits import Hit
 from cycleback.search.query import Query
 from cycleback.video import fit_cell, frame_times, probe, read_frames, tile, write_video
@@ -90,7 +90,7 @@ def write_clips(
     """
     if not 0 < seconds < float("inf"):
         raise ValueError(f"seconds must be above 0, got {seconds}")
-    paths = {}
+    paths: dict[Path, Hit] = {}
     inputs = [hit.path for hit in hits if hit.path is not None]
     for place, hit in enumerate(hits, start=1):
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", hit.video)
@@ -99,16 +99,19 @@ def write_clips(
         if hit.path is None or not hit.path.is_file():
             raise DataError(f"{hit.video}: cannot cut a clip, there is no video file at {hit.path}")
         paths[path] = hit
-    return [_write_clip(path, hit, seconds=seconds, overwrite=overwrite) for path, hit in paths.items()]
+    with atomic_files(folder, [path.name for path in paths], overwrite=overwrite) as drafts:
+        for draft, hit in zip(drafts, paths.values(), strict=True):
+            _write_clip(draft, hit, seconds=seconds)
+    return list(paths)
 
 
-def _write_clip(path: Path, hit: Hit, *, seconds: float, overwrite: bool) -> Path:
+def _write_clip(path: Path, hit: Hit, *, seconds: float) -> None:
     assert hit.path is not None
     times = frame_times(hit.path)
     chosen = np.flatnonzero(np.abs(times - times[hit.frame]) <= seconds / 2)
     span = float(times[chosen[-1]] - times[chosen[0]])
     fps = (len(chosen) - 1) / span if span > 0 else 30.0
-    return write_video(path, _read_chunks(hit.path, chosen), fps=fps, overwrite=overwrite)
+    write_video(path, _read_chunks(hit.path, chosen), fps=fps)
 
 
 def _read_chunks(path: Path, chosen: NDArray[np.int64]) -> Iterator[Picture]:

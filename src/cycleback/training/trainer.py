@@ -185,13 +185,16 @@ class Trainer:
         return dataclasses.replace(state, selected=selected)
 
     def _save(self, folder: Path, state: TrainState, *, on_save: Callable[[int], object]) -> None:
-        """Write the state, and the encoder unless better weights are kept."""
+        """Write the encoder, unless better weights are kept, and then the state.
+
+        A kill between the two leaves the older state, from which resuming writes the same encoder again.
+        """
         if not self.processes.is_first:
             return
-        save_state(folder, state, self._resumable)
         if state.selected is None:
             with explain_save_failures(folder), self._kept_weights():
                 on_save(state.step)
+        save_state(folder, state, self._resumable)
 
     def _has_lost_patience(self, state: TrainState) -> bool:
         """Whether the held-out rate has not improved for `patience` evaluations."""
