@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from cycleback.annotations import Annotation, Event, Moment, Segment
-from cycleback.applications.labels import label_transfer_error, match_labels, transfer_labels
+from cycleback.applications.labels import (
+    annotate,
+    join_takes,
+    label_transfer_error,
+    match_labels,
+    transfer_labels,
+)
 from cycleback.data import Pin
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, UserError
@@ -194,3 +200,27 @@ def test_pins_beside_a_label_move_it(videos: EmbeddingSet) -> None:
     assert 28 <= frames(found, "c")["pour"] <= 30
     with pytest.raises(UserError, match="pins 28:28 and 32:20 of a and c cross"):
         transfer_labels(videos, labels, pins=[pins[0], Pin("c", 20, "a", 32)])
+
+
+def test_labels_go_to_the_take_they_lie_in_and_come_back_for_the_video() -> None:
+    whole = EmbeddingSet.from_arrays({"x/reps": curve(60)}, fps=10)
+    takes = whole.cut({"reps#1": ("x/reps", 5, 30), "reps#2": ("x/reps", 30, 55)})
+    given = Annotation(
+        "reps",
+        events=(
+            Event("top", Moment(frame=12)),
+            Event("top", Moment(seconds=3.7)),
+            Event("top", Moment(frame=2)),
+        ),
+        segments=(Segment("down", Moment(seconds=3.1), Moment(frame=40)),),
+    )
+    with pytest.warns(UserWarning, match="'top' at frame 2 lies in no repetition and is left out"):
+        events, segments = match_labels([given], takes)
+    assert events == {"reps#1": {"top": 7}, "reps#2": {"top": 7}}
+    assert segments == {"reps#2": [("down", 1, 10)]}
+    found = [
+        annotate(takes, name, {("event", "top", 0): (events[name]["top"], None)}) for name in takes.names
+    ]
+    (joined,) = join_takes(takes, found)
+    assert joined.video == "x/reps"
+    assert [(event.at.frame, event.at.seconds) for event in joined.events] == [(12, 1.2), (37, 3.7)]

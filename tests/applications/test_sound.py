@@ -305,3 +305,23 @@ def test_a_failure_leaves_nothing_behind(video: Path, tmp_path: Path) -> None:
     ):
         write_with_sound(tmp_path / "result.gif", video, TONE)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_takes_get_the_sound_of_takes_and_silence_lies_between_them(tmp_path: Path) -> None:
+    t = np.arange(2 * RATE) / RATE
+    steps = np.where(t < 1, 500.0, 900.0)  # the first take sounds at 500 Hz, the second at 900 Hz
+    tone = Audio(0.5 * np.sin(2 * np.pi * steps * t)[None], RATE)
+    files = {
+        "heard": write_clip(tmp_path / "heard.mp4", 40, audio=tone),
+        "silent": write_clip(tmp_path / "silent.mp4", 90),
+    }
+    arrays = {"heard": np.tile(ramp(20), (2, 1)), "silent": np.tile(ramp(30), (3, 1))}
+    whole = EmbeddingSet.from_arrays(arrays, paths=files, fps=20)
+    spans = {"h#1": ("heard", 0, 20), "h#2": ("heard", 20, 40)}
+    spans |= {"s#1": ("silent", 0, 30), "s#2": ("silent", 40, 70), "s#3": ("silent", 72, 90)}
+    found = sound.transfer_sound_of_takes(whole.cut(spans), ["h#1", "h#2"], ["s#1", "s#2", "s#3"])
+    assert found.audio.duration_s == pytest.approx(4.5, abs=0.01)
+    assert len(found.confidence) == 30 + 30 + 18
+    for second, expected in ((0.7, 500), (2.7, 900), (4.0, 500)):  # the third take begins again
+        assert pitch(found.audio, second) == pytest.approx(expected, abs=15)
+    assert np.abs(found.audio.samples[0, round(1.52 * RATE) : round(1.98 * RATE)]).max() == 0

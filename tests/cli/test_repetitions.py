@@ -62,11 +62,92 @@ def test_commands_that_expect_one_take_say_that_there_are_several(
 ) -> None:
     words = ("--embeddings", takes, "--reference", "once", "-o", tmp_path / "p.csv")
     both = command("progress", "often", "once", *words)
-    note = (
-        "note: often holds about 5 repetitions: cut them first with cycleback repetitions often --clips takes"
-    )
+    note = "note: often holds about 5 repetitions: add --repetitions to take each as a video of its own"
     assert both.err.splitlines().count(note) == 1
     assert "note:" not in command("progress", "once", *words, "--overwrite").err
+
+
+def test_every_command_takes_repetitions_as_takes(command, loop: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    period = 24  # frames, at 15 per second
+    assert command("repetitions", loop, "-o", "r.csv").code == 0
+    whole = [row for row in csv.DictReader(Path("r.csv").read_text().splitlines()) if row["whole"] == "1"]
+    starts = [int(row["start_frame"]) for row in whole]
+
+    result = command("align", loop, "--repetitions", "-o", "clock.csv")
+    assert result.code == 0, result.err
+    assert "repetitions: loop.mp4 4" in result.err and "note:" not in result.err
+    clock = list(csv.DictReader(Path("clock.csv").read_text().splitlines()))
+    for number in (2, 3):  # the same moment of two turns of the loop is one period apart
+        apart = [int(row[f"loop#{number + 1} frame"]) - int(row[f"loop#{number} frame"]) for row in clock]
+        assert np.median(apart) == period
+    assert [int(clock[0][f"loop#{number} frame"]) for number in (1, 2, 3, 4)] == starts
+
+    result = command("sync", loop, "--repetitions", "--edits", "edits.csv")
+    assert result.code == 0, result.err
+    first = next(csv.DictReader(Path("edits.csv").read_text().splitlines()))
+    assert [float(first[f"loop#{n}"]) for n in (1, 2, 3, 4)] == pytest.approx(np.array(starts) / 15, abs=1e-4)
+
+    result = command("sync", loop, "--repetitions", "--reference", "loop#2", "--height", "64", "-o", "s.mp4")
+    assert result.code == 0, result.err
+    assert "4 takes at the pace of loop#2: s.mp4" in result.out
+
+    result = command("progress", loop, "--repetitions", "-o", "p.csv")
+    assert result.code == 0, result.err
+    rows = list(csv.DictReader(Path("p.csv").read_text().splitlines()))
+    for number, start in enumerate(starts, start=1):
+        own = [row for row in rows if row["repetition"] == str(number)]
+        assert own[0]["video"] == "loop" and int(own[0]["frame"]) == start
+        assert float(own[0]["progress"]) < 0.1 and float(own[-1]["progress"]) > 0.6
+
+    labelled = starts[1] + 10
+    Path("first.csv").write_text(f"video,event,frame\nloop,full,{labelled}\n")
+    result = command("transfer", "labels", "first.csv", loop, "--repetitions")
+    assert result.code == 0, result.err
+    labels = list(csv.DictReader(Path("first-all.csv").read_text().splitlines()))
+    assert {row["video"] for row in labels} == {"loop"}
+    expected = [labelled + turn * period for turn in (-1, 0, 1, 2)]
+    assert [int(row["frame"]) for row in labels] == pytest.approx(expected, abs=2)
+
+
+def test_the_odd_repetition_is_found(command, tmp_path: Path) -> None:
+    turns = 2 * np.pi * np.arange(300)[:, None] / 30
+    noise = 0.03 * np.random.default_rng(0).normal(size=(300, 4))
+    often = np.concatenate([np.cos(turns), np.sin(turns), np.cos(2 * turns + 1), 0 * turns], axis=1) + noise
+    often[192:206, 3] += 1.0  # in the seventh of ten
+    saved = EmbeddingSet.from_arrays({"often": often}, fps=10, encoder="aaaa").save(tmp_path / "set")
+    words = ("often", "--embeddings", saved, "--repetitions", "-o", tmp_path / "a.csv")
+    result = command("anomalies", *words)
+    assert result.code == 0, result.err
+    assert "1 of 10 takes differ" in result.out
+    odd = [line for line in result.out.splitlines() if "something differs" in line]
+    assert len(odd) == 1 and odd[0].startswith("often#7")
+    rows = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
+    flagged = [int(row["frame"]) for row in rows if row["flagged"] == "1" and row["video"] == "often#7"]
+    assert set(range(194, 204)) <= set(flagged) <= set(range(188, 210))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["align", "once", "--repetitions"], "no repetitions found in once: leave out --repetitions"),
+        (["align", "often", "--repetitions", "--pin", "1:2"], "leave out --pin, or --repetitions"),
+        (["anomalies", "often"], "no good takes"),
+        (["anomalies", "often", "--repetitions"], "5 takes cannot say which is odd: give at least 6"),
+        (["progress", "often"], "no reference: give a video"),
+        (
+            ["sync", "often", "--repetitions", "--transfer-sound", "once"],
+            "--transfer-sound is for whole videos",
+        ),
+    ],
+)
+def test_what_cannot_be_split_is_one_line(
+    command, takes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = command(*words, "--embeddings", takes)
+    assert result.code == 2
+    assert result.err.splitlines()[-1].startswith("error: ") and message in result.err
 
 
 @pytest.mark.parametrize(

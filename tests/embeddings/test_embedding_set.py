@@ -362,3 +362,25 @@ def test_videos_of_two_actions_are_refused_where_their_actions_are_known() -> No
     check_one_action(one, one, EmbeddingSet.from_arrays(arrays))
     with pytest.raises(DataError, match="b shows 'pour' and b shows 'golf': pass videos of the same action"):
         check_one_action(one, other)
+
+
+def test_parts_of_a_video_know_where_they_begin_in_it(tmp_path) -> None:
+    whole = labelled()
+    parts = whole.cut({"b#1": ("b/long", 1, 4), "b#2": ("b/long", 4, 6), "a": ("a", 0, 4)})
+    assert parts.names == ("b#1", "b#2", "a")
+    assert parts["b#2"].tolist() == whole["b/long"][4:6].tolist()
+    assert parts.times("b#2").tolist() == whole.times("b/long")[4:6].tolist()
+    assert [parts.first_frame(name) for name in parts] == [1, 4, 0]
+    assert [parts.source(name) for name in parts] == ["b/long", "b/long", "a"]
+    assert parts.events("a") == {"touch": 1, "pour": 3} and parts.events("b#1") == {}
+    assert parts.mirrored == ("b#1", "b#2")
+    again = EmbeddingSet.load(parts.save(tmp_path / "parts"))
+    assert again.first_frame("b#2") == 4 and again.source("b#2") == "b/long" and again.source("a") == "a"
+    assert again["b#2"].tolist() == parts["b#2"].tolist() and again.times("b#2")[0] == parts.times("b#2")[0]
+    deeper = parts.cut({"x": ("b#2", 1, 2)})
+    assert deeper.first_frame("x") == 5 and deeper.source("x") == "b/long"
+
+
+def test_a_part_beyond_the_video_is_refused() -> None:
+    with pytest.raises(ValueError, match="a has 4 frames and no part from 2 to 5"):
+        labelled().cut({"a#1": ("a", 2, 5)})

@@ -12,15 +12,17 @@
     tables of frames                      `tabulate_alignment`, `tabulate_clock`, `locate_part`
     progress and reward                   `measure_progress` -> `ProgressReport`
     repetitions of an action              `find_repetitions` -> `Repetitions`, and `write_clips` to cut them
+    repetitions as takes                  `split_takes` -> an `EmbeddingSet` for all of the above
     an action that is still running       `build_follower` -> `follow_stream` -> `Position`
 
 Importing this package loads neither torch nor matplotlib.
 """
 
-from cycleback.applications.anomalies import AnomalyReport, find_anomalies
+from cycleback.applications.anomalies import AnomalyReport, compare_takes, find_anomalies
 from cycleback.applications.edits import write_edits
 from cycleback.applications.labels import (
     TransferredLabels,
+    join_takes,
     label_transfer_error,
     match_labels,
     transfer_labels,
@@ -28,8 +30,8 @@ from cycleback.applications.labels import (
 from cycleback.applications.live import Follower, Position, build_follower, follow_stream
 from cycleback.applications.pace import Pace, keep_own_pace, locate_videos, match_reference, smooth_pace
 from cycleback.applications.progress import ProgressReport, measure_progress
-from cycleback.applications.repetitions import Repetitions, find_repetitions, write_clips
-from cycleback.applications.sound import transfer_sound, write_with_sound
+from cycleback.applications.repetitions import Repetitions, find_repetitions, split_takes, write_clips
+from cycleback.applications.sound import transfer_sound, transfer_sound_of_takes, write_with_sound
 from cycleback.applications.sync import write_synced
 from cycleback.applications.tables import locate_part, tabulate_alignment, tabulate_clock
 
@@ -42,9 +44,11 @@ __all__ = [
     "Repetitions",
     "TransferredLabels",
     "build_follower",
+    "compare_takes",
     "find_anomalies",
     "find_repetitions",
     "follow_stream",
+    "join_takes",
     "keep_own_pace",
     "label_transfer_error",
     "locate_part",
@@ -53,10 +57,12 @@ __all__ = [
     "match_reference",
     "measure_progress",
     "smooth_pace",
+    "split_takes",
     "tabulate_alignment",
     "tabulate_clock",
     "transfer_labels",
     "transfer_sound",
+    "transfer_sound_of_takes",
     "write_clips",
     "write_edits",
     "write_synced",

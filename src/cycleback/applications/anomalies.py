@@ -14,7 +14,8 @@ Shapes: N frames of a take, D embedding size, K good takes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -33,6 +34,8 @@ SMOOTHING = 5  # frames
 MAX_GAP = 5  # frames below the threshold that do not end a span
 MIN_SPAN = 3  # frames; a shorter span is a single bad match
 QUIET_TENTH = 0.1  # of the frames: a take that went wrong has moments that went well
+ODD_DEVIATIONS = 3.0  # beyond the usual peak, where no take is known to be good
+NORMAL_MAD = 0.6745  # median distance from the median of a normal distribution, in standard deviations
 FAR_BEYOND = 0.5  # another action scores this much above every good take, even in its quietest tenth
 
 Floats = NDArray[np.float64]
@@ -124,11 +127,12 @@ class AnomalyModel:
     def score_own(self, name: str, *, false_alarms: float = 0.05) -> AnomalyScores:
         """Score one of the good takes against the others; see `score`."""
         k = self.names.index(name)
+        matches = self.own_comparisons[k].matches  # the good takes are counted without this one
         return AnomalyScores.calibrate(
             self.own_scores[k],
             self.own_scores[:k] + self.own_scores[k + 1 :],
             progress=self.own_comparisons[k].progress,
-            matches=self.own_comparisons[k].matches,
+            matches=matches + np.stack([matches[:, 0] >= k, np.zeros(len(matches), bool)], axis=1),
             false_alarms=false_alarms,
         )
 
@@ -172,8 +176,9 @@ class AnomalyReport:
         rows: list[dict[str, Any]] = []
         for name, each in self.scores.items():
             times, flagged = self.videos.times(name), each.flagged
+            first = self.videos.first_frame(name)
             for frame, score in enumerate(each.scores):
-                row = {"video": name, "frame": frame, "seconds": round(float(times[frame]), 6)}
+                row = {"video": name, "frame": first + frame, "seconds": round(float(times[frame]), 6)}
                 rows.append(row | {"score": round(float(score), 4), "flagged": int(flagged[frame])})
         return rows
 
@@ -184,14 +189,15 @@ class AnomalyReport:
         return show_rows(rows, caption=f"{len(rows)} takes against {len(self.good)} good ones")
 
     def to_json(self) -> dict[str, Any]:
-        """Summarise each take: verdict, peak, threshold and spans."""
+        """Summarise each take: verdict, peak, threshold and spans, in frames of its file."""
+        first = {name: self.videos.first_frame(name) for name in self.scores}
         return {
             name: {
                 "verdict": each.verdict,
-                "peak_frame": each.peak,
+                "peak_frame": first[name] + each.peak,
                 "peak_score": round(float(each.scores.max()), 4),
                 "threshold": round(each.threshold, 4),
-                "spans": [list(span) for span in each.spans],
+                "spans": [[first[name] + frame for frame in span] for span in each.spans],
             }
             for name, each in self.scores.items()
         }
@@ -219,6 +225,35 @@ def find_anomalies(
     model = fit_anomaly_model(*known)
     scores = {n: model.score(*(view[n] for view in views), false_alarms=false_alarms) for n in names}
     return AnomalyReport(views[0], known[0], scores)
+
+
+def compare_takes(*views: EmbeddingSet, false_alarms: float = 0.05) -> AnomalyReport:
+    """Score each take against all others, such as the repetitions of one video; none is known to be good.
+
+    Args:
+        views: embeddings of the same takes, at least MIN_TAKES + 1, by one or more encoders.
+        false_alarms: see `AnomalyModel.score`.
+    """
+    check_one_action(views[0])
+    names = views[0].names
+    if len(names) <= MIN_TAKES:
+        raise EmbeddingError(f"{len(names)} takes cannot say which is odd: give at least {MIN_TAKES + 1}")
+    model = fit_anomaly_model(*views)
+    scores = {name: model.score_own(name, false_alarms=false_alarms) for name in names}
+    peaks = np.array([each.scores.max() for each in scores.values()])
+    for number, (name, each) in enumerate(scores.items()):
+        others = np.delete(peaks, number)
+        usual = float(np.median(others))
+        spread = float(np.median(np.abs(others - usual))) / NORMAL_MAD
+        if (
+            peaks[number] <= usual + ODD_DEVIATIONS * spread
+        ):  # some take is always the furthest from the others
+            scores[name] = replace(each, verdict="typical", spans=())
+        else:  # an odd take widens what is usual, so only what no other take ever shows stands out
+            spans = tuple(find_spans(each.scores, each.peak_threshold))
+            odd: Verdict = "something differs" if each.verdict != "typical" else "typical"
+            scores[name] = replace(each, verdict=odd, spans=spans, threshold=each.peak_threshold)
+    return AnomalyReport(views[0], views[0], scores)
 
 
 def fit_anomaly_model(*views: EmbeddingSet) -> AnomalyModel:
@@ -284,12 +319,17 @@ def running_mean(curve: Floats, *, window: int) -> Floats:
 
 def _exclude_good_takes(videos: EmbeddingSet, good: EmbeddingSet) -> list[str]:
     """Names of the videos that are not good takes, which would match themselves."""
-    known = {path.resolve() for path in map(good.path, good.names) if path is not None}
-    paths = {name: videos.path(name) for name in videos}
-    names = [name for name, path in paths.items() if path is None or path.resolve() not in known]
+    known = {_place(good, name) for name in good.names if good.path(name) is not None}
+    names = [name for name in videos if videos.path(name) is None or _place(videos, name) not in known]
     if not names:
         raise UserError(f"all {len(videos)} videos are among the good takes themselves: give other videos")
     return names
+
+
+def _place(embeddings: EmbeddingSet, name: str) -> tuple[Path | None, int]:
+    """Return the file of a take and the first frame in it, which tell takes apart."""
+    path = embeddings.path(name)
+    return None if path is None else path.resolve(), embeddings.first_frame(name)
 
 
 def _check_takes(views: Sequence[EmbeddingSet]) -> tuple[str, ...]:

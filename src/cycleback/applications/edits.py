@@ -84,7 +84,14 @@ def write_edits(
         text = TIMELINES[suffix](tracks, videos, infos, fps=pace.fps, title=path.stem)
         return [write_text(path, text, overwrite=overwrite)]
     script = _format_ffmpeg_script(
-        tracks, videos, fps=pace.fps, layout=layout, columns=columns, height=height, sound=sound
+        tracks,
+        videos,
+        fps=pace.fps,
+        layout=layout,
+        columns=columns,
+        height=height,
+        sound=sound,
+        sound_start_s=float(pace.sources[0, 0]),
     )
     write_text(path, script, overwrite=overwrite).chmod(0o755)
     return [path]
@@ -160,12 +167,13 @@ def _format_ffmpeg_script(
     columns: int | None = None,
     height: int | None = None,
     sound: bool = True,
+    sound_start_s: float = 0.0,
 ) -> str:
     """Format a script of one ffmpeg command: trim and retime every segment, join the tracks, lay them out.
 
     Args:
         tracks: segments of each track, in order.
-        videos: the files that `Segment.video` counts; the first gives the sound.
+        videos: the files that `Segment.video` counts; the first gives the sound, from `sound_start_s` on.
     """
     if layout not in SCRIPT_LAYOUTS:
         raise UserError(f"no ffmpeg script for layout {layout!r}: expected {', '.join(SCRIPT_LAYOUTS)}")
@@ -183,11 +191,15 @@ def _format_ffmpeg_script(
             f"an ffmpeg command for {len(videos)} videos has {len(graph)} characters, a shell allows "
             f"{MAX_GRAPH_BYTES}. Lower --most, or write the video itself."
         )
+    inputs = [f"-i {shlex.quote(str(path.resolve()))}" for path in videos]
+    heard, start = 0, float(sound_start_s)
+    if start > 0:  # the sound of a part of the reference is an input of its own
+        heard, inputs = len(videos), [*inputs, f"-ss {start:.6f} {inputs[0]}"]
     return SCRIPT.format(
         count=len(videos),
-        inputs="\n".join(f"  -i {shlex.quote(str(path.resolve()))} \\" for path in videos),
+        inputs="\n".join(f"  {each} \\" for each in inputs),
         graph=graph,
-        sound="-map '0:a:0?' -c:a aac" if sound else "-an",
+        sound=f"-map '{heard}:a:0?' -c:a aac" if sound else "-an",
         rate=rate,
         seconds=(max(track[-1].end for track in tracks) - 0.5) / fps,  # ends between two frames
     )

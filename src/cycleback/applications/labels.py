@@ -10,7 +10,7 @@ Shapes: N frames of a video, D embedding size, K labels.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ from cycleback.data.pins import Pin, match_pins, select_pairs
 from cycleback.data.records import NameIndex
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError
+from cycleback.video import frame_times
 
 END_SLACK_S = 0.5  # other tools may count the sound, which can outlast the last frame
 Floats = NDArray[np.float64]
@@ -47,6 +48,12 @@ class TimedVideos(Protocol):
 
     def path(self, name: str) -> Path | None:
         """The video file, where known."""
+
+    def source(self, name: str) -> str:
+        """Name of the whole video, for a part of one; else the name itself."""
+
+    def first_frame(self, name: str) -> int:
+        """Frame of the video file that is the first of this video; 0 unless it is a part of one."""
 
 
 @dataclass(frozen=True)
@@ -122,30 +129,89 @@ def match_labels(
     """Convert label files to events (video -> {event: frame}) and segments (video -> spans).
 
     The results are what `transfer_labels` takes. Videos are found by name or by the tail of their path, and
-    seconds become the frame nearest in presentation time.
+    seconds become the frame nearest in presentation time. A label of a video that is split into takes goes to
+    the take in which it lies; one that lies in none is told and left out.
     """
     events: dict[str, dict[str, int]] = {}
     segments: dict[str, list[Span]] = {}
-    index = NameIndex(videos.names)
+    parts: dict[str, list[str]] = {}
+    for name in videos.names:
+        parts.setdefault(videos.source(name), []).append(name)
+    index = NameIndex([*parts, *(name for name in videos.names if name not in parts)])
     for annotation in annotations:
-        name = _match_video(annotation, index)
+        video = _match_video(annotation, index)
+        takes = parts.get(video, [video])
         for event in annotation.events:
-            known = events.setdefault(name, {})
+            take = _choose_take(videos, takes, event.name, event.at)
+            if take is None:
+                continue
+            known = events.setdefault(take, {})
             if event.name in known:
-                warnings.warn(f"{name}: {event.name!r} is labelled twice, the first counts", stacklevel=2)
-            known.setdefault(event.name, _find_frame(videos, name, event.name, event.at))
+                warnings.warn(f"{take}: {event.name!r} is labelled twice, the first counts", stacklevel=2)
+            known.setdefault(event.name, _find_frame(videos, take, event.name, event.at))
         for each in annotation.segments:
-            start = _find_frame(videos, name, each.name, each.start)
-            end = _find_frame(videos, name, each.name, each.end, is_end=True)
-            segments.setdefault(name, []).append((each.name, start, end))
+            take = _choose_take(videos, takes, each.name, each.start)
+            if take is None:
+                continue
+            start = _find_frame(videos, take, each.name, each.start)
+            end = _find_frame(videos, take, each.name, each.end, is_end=True)
+            segments.setdefault(take, []).append((each.name, start, end))
     return events, segments
 
 
+def join_takes(videos: TimedVideos, annotations: Sequence[Annotation]) -> list[Annotation]:
+    """Join the annotations of the takes of one video to one annotation of the video, in order of time.
+
+    Annotations of whole videos stay as they are.
+    """
+    joined: dict[str, list[Annotation]] = {}
+    for each in annotations:
+        joined.setdefault(videos.source(each.video), []).append(each)
+    return [
+        takes[0] if takes[0].video == video else _join_annotations(video, takes)
+        for video, takes in joined.items()
+    ]
+
+
+def _join_annotations(video: str, takes: Sequence[Annotation]) -> Annotation:
+    """Join annotations of parts of one video, whose frames are those of the video."""
+    times = frame_times(takes[0].file) if takes[0].file and Path(takes[0].file).is_file() else None
+    return replace(
+        takes[0],
+        video=video,
+        events=tuple(event for take in takes for event in take.events),
+        segments=tuple(segment for take in takes for segment in take.segments),
+        num_frames=None if times is None else len(times),
+        duration=None if times is None else round(float(times[-1]) + takes[0].frame_s, 6),
+    )
+
+
+def _choose_take(videos: TimedVideos, takes: Sequence[str], label: str, at: Moment) -> str | None:
+    """Return the take of a video in which a moment lies; a video that is not split takes all of them."""
+    if videos.source(takes[0]) == takes[0]:
+        return takes[0]
+    for name in takes:
+        times, first, fps = videos.times(name), videos.first_frame(name), videos.fps(name)
+        if at.frame is not None:
+            is_inside = first <= at.frame < first + len(times)
+        else:
+            half = 0.5 / fps if fps else 0.0
+            is_inside = times[0] - half <= (at.seconds or 0.0) < times[-1] + half
+        if is_inside:
+            return name
+    when = f"frame {at.frame}" if at.frame is not None else f"{at.seconds:g} s"
+    where = videos.source(takes[0])
+    warnings.warn(f"{where}: {label!r} at {when} lies in no repetition and is left out", stacklevel=3)
+    return None
+
+
 def annotate(videos: TimedVideos, name: str, places: Found) -> Annotation:
-    """Build the annotation of one video from the frames of its marks, with frames and seconds."""
-    times, fps = videos.times(name), videos.fps(name)
+    """Build the annotation of one video from the frames of its marks, with frames and seconds of its file."""
+    times, fps, first = videos.times(name), videos.fps(name), videos.first_frame(name)
     clock = np.append(times, times[-1] + (1 / fps if fps else 0.0))  # the end of the last frame
-    moment = {mark: Moment(round(float(clock[frame]), 6), frame) for mark, (frame, _) in places.items()}
+    moment = {
+        mark: Moment(round(float(clock[frame]), 6), first + frame) for mark, (frame, _) in places.items()
+    }
     sure = {mark: None if value is None else round(value, 4) for mark, (_, value) in places.items()}
     path = videos.path(name)
     spans = [(what, count) for kind, what, count in places if kind == "start"]
@@ -227,7 +293,7 @@ def _find_frame(videos: TimedVideos, name: str, label: str, at: Moment, *, is_en
     times = videos.times(name)
     length, seconds = len(times), at.seconds or 0.0
     if at.frame is not None:
-        frame = at.frame
+        frame = at.frame - videos.first_frame(name)
     elif is_end and seconds > times[-1]:
         frame = length if seconds <= times[-1] + END_SLACK_S else length + 1
     else:

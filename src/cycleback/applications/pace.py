@@ -35,7 +35,7 @@ class Pace:
     fps: float  # output frames per second
     seconds: Seconds  # (T,) time of each output frame
     sources: Seconds  # (V, T) second of each video that is shown then
-    positions: Seconds  # (V, T) the same as frame numbers, with fractions between frames
+    positions: Seconds  # (V, T) the same as frame numbers of the file, with fractions between frames
     cuts: tuple[tuple[float, float], ...] = ()  # seconds of each video, before and after, that are not shown
 
 
@@ -61,10 +61,11 @@ def smooth_pace(
         pins: frames set by hand, which smoothing does not move, see `pin_to_reference`.
     """
     clock = read_times(embeddings, reference)  # (S,)
+    start = float(clock[0])  # after 0 for a part of a video
     span = float(clock[-1] - clock[0])
     mean_rate = (len(clock) - 1) / span if span > 0 else embeddings.fps(reference) or 30.0
     rate = fps or mean_rate
-    seconds = np.arange(int(clock[-1] * rate + 1e-6) + 1) / rate  # (T,)
+    seconds = np.arange(int(span * rate + 1e-6) + 1) / rate  # (T,)
     pinned = pin_to_reference(embeddings, names, reference=reference, method=method, pins=pins)
     sources, positions, cuts = [], [], []
     for name in names:
@@ -76,8 +77,9 @@ def smooth_pace(
             )
             raw, fixed = match_seconds(match, clock, own), pinned[name][:, 0]
             source = smooth_times(clock, raw, smoothing_s=smoothing_s, fixed=fixed)
-        sources.append(np.interp(seconds, clock, source))
-        positions.append(np.interp(sources[-1], own, np.arange(len(own))))
+        sources.append(np.interp(start + seconds, clock, source))
+        frames = embeddings.first_frame(name) + np.arange(len(own))
+        positions.append(np.interp(sources[-1], own, frames))
         cuts.append((float(source[0] - own[0]), float(own[-1] - source[-1])))
     return Pace(tuple(names), rate, seconds, np.array(sources), np.array(positions), tuple(cuts))
 
@@ -215,7 +217,7 @@ def take_turns(count: int, length: int, *, switch_every: int) -> Indices:
 
 
 def locate_videos(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
-    """Return the video files of the named embeddings; all must exist."""
+    """Return the video file of each of the named embeddings; all must exist."""
     paths = {name: embeddings.path(name) for name in names}
     for name, path in paths.items():
         if path is None or not path.exists():
@@ -227,10 +229,12 @@ def locate_videos(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
 
 def read_times(embeddings: EmbeddingSet, name: str) -> Seconds:
     """Return the second (N,) of each frame of a video, read from its file where the set does not know it."""
-    path = embeddings.path(name)
+    path, first = embeddings.path(name), embeddings.first_frame(name)
     if embeddings.fps(name) is not None or path is None or not path.exists():
         return embeddings.times(name)
     times = frame_times(path)
+    if embeddings.source(name) != name:
+        times = times[first : first + len(embeddings[name])]
     if len(times) != len(embeddings[name]):
         raise EmbeddingError(
             f"{path} has {len(times)} frames, but {name!r} has {len(embeddings[name])} embeddings."

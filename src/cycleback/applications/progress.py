@@ -3,6 +3,7 @@
 Shapes: N frames of a video, S frames of the reference, D embedding size.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.alignment import align
+from cycleback.alignment import align, align_many
 from cycleback.alignment.align import AlignmentMethod
 from cycleback.display import show_rows
 from cycleback.embeddings import EmbeddingSet, check_one_action, check_same_encoder
@@ -52,16 +53,25 @@ class ProgressReport:
     reference: str  # name of the video that progress is measured by
     signals: Mapping[str, ProgressSignal]  # name -> progress
     rewards: Mapping[str, Floats]  # name -> reward (N,) of each frame; empty without a goal
+    reference_start: int = 0  # first frame of the reference in its file, where it is a part of a video
 
     def rows(self) -> list[dict[str, Any]]:
-        """Make one row per frame: video, frame, seconds, progress, confidence, reference_frame, reward."""
+        """Make one row per frame: video, frame, seconds, progress, confidence, reference_frame, reward.
+
+        Of takes of a video, the rows name the video, and then the number of the repetition.
+        """
+        has_takes = any(self.videos.source(name) != name for name in self.signals)
+        numbers: Counter[str] = Counter()
         rows: list[dict[str, Any]] = []
         for name, signal in self.signals.items():
+            first, video = self.videos.first_frame(name), self.videos.source(name)
+            numbers[video] += 1
+            head = {"video": video, "repetition": numbers[video]} if has_takes else {"video": name}
             for frame, seconds in enumerate(self.videos.times(name)):
-                row = {"video": name, "frame": frame, "seconds": round(float(seconds), 6)}
+                row: dict[str, Any] = head | {"frame": first + frame, "seconds": round(float(seconds), 6)}
                 row["progress"] = round(float(signal.progress[frame]), 4)
                 row["confidence"] = round(float(signal.confidence[frame]), 4)
-                row["reference_frame"] = int(signal.indices[frame])
+                row["reference_frame"] = self.reference_start + int(signal.indices[frame])
                 if self.rewards:
                     row["reward"] = round(float(self.rewards[name][frame]), 4)
                 rows.append(row)
@@ -107,7 +117,12 @@ def measure_progress(
     signals = {name: progress_signal(videos[name], rows, times=times, method=method) for name in videos}
     aim = None if goal is None else fit_goal(goal)
     rewards = {} if aim is None else {name: aim.reward(videos[name]) for name in videos}
-    return ProgressReport(videos, reference, signals, rewards)
+    return ProgressReport(videos, reference, signals, rewards, source.first_frame(reference))
+
+
+def find_typical(videos: EmbeddingSet) -> str:
+    """Return the name of the video that all others are warped onto most cheaply."""
+    return videos.names[align_many([videos[name] for name in videos], iterations=0).medoid]
 
 
 def progress_signal(

@@ -18,7 +18,7 @@ Shapes: N frames of a video, n frames of a bout, D embedding size, L lags, P per
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice, pairwise
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cycleback.embeddings import EmbeddingSet
 from cycleback.progress import Counter, ignore
 
 Floats = NDArray[np.float64]
@@ -439,6 +440,26 @@ def _cut(phases: Floats, start: int, times: Floats) -> list[Repetition]:
         for a, b, share, is_whole in segments
         if b > a and (is_whole or share >= MIN_PARTIAL)
     ]
+
+
+def split_takes(embeddings: EmbeddingSet, repetitions: Mapping[str, Repetitions]) -> EmbeddingSet:
+    """Split each video that holds several whole repetitions into takes `NAME#1`, `NAME#2` and so on.
+
+    All other videos stay whole. Takes keep the seconds of their video, and `EmbeddingSet.first_frame` tells
+    where in it they begin, so what is found in them can be shown and told in the file itself.
+
+    Args:
+        repetitions: name of a video -> what `find_repetitions` found in it, perhaps by another encoder.
+    """
+    parts = {}
+    for name in embeddings.names:
+        whole = repetitions[name].whole if name in repetitions else ()
+        spans = [(part.start, part.stop) for part in whole] if len(whole) > 1 else []
+        for number, (start, stop) in enumerate(spans, start=1):
+            parts[f"{name}#{number}"] = (name, start, stop)
+        if not spans:
+            parts[name] = (name, 0, len(embeddings[name]))
+    return embeddings.cut(parts)
 
 
 def write_clips(

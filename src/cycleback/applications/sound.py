@@ -37,6 +37,7 @@ BLOCK_FRAMES = 5  # the paper uses "multiple frames"
 MOTION_S = 0.1
 MOTION_WEIGHT = 2.0  # measured, untrained: golf events 366 -> 165 ms off, catches of pitches 70 -> 35 ms
 SMOOTHING_S = 0.1  # catches of pitches land no better with more or with less
+JOINT_S = 0.005  # from silence to the sound of a take and back
 MIN_PACE = 1e-3  # a time map that stands still could not be inverted
 TIME_TOLERANCE_S = 0.002  # containers round time stamps to a millisecond
 Embeddings = NDArray[np.floating]
@@ -91,6 +92,47 @@ def transfer_sound(
         return TransferredSound(join_blocks(audio, pair, duration_s=duration_s, pins=pinned), confidence)
     clock, confidence = match_times(pair, pins=pinned)
     return TransferredSound(warp_sound(audio, clock, duration_s=duration_s), confidence)
+
+
+def transfer_sound_of_takes(
+    embeddings: EmbeddingSet, sources: Sequence[str], targets: Sequence[str]
+) -> TransferredSound:
+    """Retime the sound of takes to the takes of another video: first to first, second to second, and so on.
+
+    Where the source has fewer takes, its first follows its last. Between and around the takes it is silent.
+
+    Args:
+        sources: takes of one video, see `cycleback.applications.split_takes`, or one whole video.
+        targets: takes of the video that gets the sound, or one whole video.
+    """
+    heard, seen = (locate_videos(embeddings, [names[0]])[0] for names in (sources, targets))
+    check_sound_pair(heard, seen)
+    audio = read_audio(heard)
+    rate, channels = audio.rate, len(audio.samples)
+    samples = np.zeros((channels, round(probe(seen).duration_s * rate)), dtype=np.float32)
+    confidence = []
+    for number, target in enumerate(targets):
+        source = sources[number % len(sources)]
+        own, other = read_times(embeddings, target), read_times(embeddings, source)
+        pair = Pair(embeddings[source], embeddings[target], other, own)
+        clock, sure = match_times(pair)
+        first = round(float(own[0]) * rate)
+        duration_s = float(own[-1] - own[0]) * len(own) / max(len(own) - 1, 1)
+        moved = TimeMap(clock.target_s - own[0], clock.source_s)
+        part = _fade_ends(warp_sound(audio, moved, duration_s=duration_s))[:, : samples.shape[1] - first]
+        samples[:, first : first + part.shape[1]] = part
+        confidence.append(sure)
+    return TransferredSound(Audio(samples, rate), np.concatenate(confidence))
+
+
+def _fade_ends(audio: Audio) -> NDArray[np.float32]:
+    """Return samples (channels, M) that rise from silence and fall back to it: joints do not click."""
+    count = min(round(JOINT_S * audio.rate), audio.samples.shape[1] // 2)
+    faded = np.array(audio.samples, dtype=np.float32)
+    ramp = np.linspace(0, 1, count, endpoint=False, dtype=np.float32)
+    faded[:, :count] *= ramp
+    faded[:, faded.shape[1] - count :] *= ramp[::-1]
+    return faded
 
 
 def check_sound_pair(source: Path, target: Path) -> None:

@@ -98,7 +98,8 @@ def write_synced(
         columns: videos per row; default: one row for up to three, else a near-square grid.
         height: pixels of each video; default: the reference's height, between 240 and 360, less in a large
             grid.
-        sound: whether to keep the reference's sound track, or another sound.
+        sound: whether to keep the reference's sound track, from its first frame that is shown, or another
+            sound.
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
@@ -117,10 +118,21 @@ def write_synced(
     canvases = _draw_canvases(
         sources, wanted, turns, layout=layout, columns=columns, blend=blend, words=bool(names)
     )
-    audio = sound if isinstance(sound, Audio) else read_audio(paths[0]) if sound and info.has_audio else None
+    audio = sound if isinstance(sound, Audio) else None
+    if sound is True and info.has_audio:
+        audio = _cut_sound(read_audio(paths[0]), sources[0].times, wanted[0])
     with closing(canvases):
         frames = _report_progress(canvases, wanted.shape[1], progress)
         return write_video(output, frames, fps=fps or info.fps, audio=audio, overwrite=overwrite)
+
+
+def _cut_sound(whole: Audio, times: NDArray[np.float64], positions: Positions) -> Audio:
+    """Return the sound of a video from the first to the last of the `positions` (T,) that are shown."""
+    first, last = np.interp(positions[[0, -1]], np.arange(len(times)), times)
+    frame_s = float(times[-1] / max(len(times) - 1, 1))
+    is_to_end = positions[-1] > len(times) - 2  # sound may outlast the last frame
+    stop = whole.samples.shape[1] if is_to_end else round((last + frame_s) * whole.rate)
+    return Audio(whole.samples[:, round(first * whole.rate) : stop], whole.rate)
 
 
 def arrange(cells: Sequence[Cell], *, layout: str, columns: int | None = None, words: bool = True) -> Image:

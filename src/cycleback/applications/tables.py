@@ -11,18 +11,24 @@ from cycleback.embeddings import EmbeddingSet
 
 
 def tabulate_alignment(
-    alignment: Alignment, *, times_a: NDArray[np.float64], times_b: NDArray[np.float64]
+    alignment: Alignment,
+    *,
+    times_a: NDArray[np.float64],
+    times_b: NDArray[np.float64],
+    first_a: int = 0,
+    first_b: int = 0,
 ) -> list[dict[str, Any]]:
     """Make one row per frame of A: its frame and second in B, the confidence, and whether it is matched.
 
-    The second in B has fractions of frames (`Alignment.positions`), up to half a frame from its frame.
+    The second in B has fractions of frames (`Alignment.positions`), up to half a frame from its frame. Frames
+    count from `first_a` and `first_b`, which are `EmbeddingSet.first_frame` of parts of videos.
     """
     seconds_b = np.interp(alignment.positions, np.arange(len(times_b)), times_b)
     return [
         {
-            "frame_a": frame,
+            "frame_a": first_a + frame,
             "seconds_a": round(float(times_a[frame]), 6),
-            "frame_b": int(match),
+            "frame_b": first_b + int(match),
             "seconds_b": round(float(seconds_b[frame]), 6),
             "confidence": round(float(confidence), 4),
             "matched": bool(is_matched),
@@ -65,7 +71,7 @@ def tabulate_clock(
     """
     rows: list[dict[str, Any]] = [{"tick": tick} for tick in range(len(indices[0]))]
     for name, frames in zip(names, indices, strict=True):
-        times = embeddings.times(name)
+        times, first = embeddings.times(name), embeddings.first_frame(name)
         for row, frame in zip(rows, frames.tolist(), strict=True):
-            row[f"{name} frame"], row[f"{name} seconds"] = frame, round(float(times[frame]), 6)
+            row[f"{name} frame"], row[f"{name} seconds"] = first + frame, round(float(times[frame]), 6)
     return rows

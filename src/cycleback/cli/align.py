@@ -16,9 +16,9 @@ from cycleback.cli.inputs import (
     note_repetitions,
     one_line_errors,
 )
-from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Run
+from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Repetitions, Run
 from cycleback.cli.output import print_result
-from cycleback.cli.pins import collect_pins, save_pins
+from cycleback.cli.pins import check_no_pins, collect_pins, save_pins
 from cycleback.errors import UserError, one_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def align(
     band: Annotated[
         float | None, typer.Option(help="Limit how far dtw strays from constant speed, as a share of B.")
     ] = None,
+    repetitions: Repetitions = False,
     time_prior: Annotated[
         float,
         typer.Option(help="Set how much a match at the same share of both videos is preferred; 1 is weak."),
@@ -74,6 +75,8 @@ def align(
     Example: cycleback align a.mp4 b.mp4 --run runs/golf -o a-to-b.csv
 
     Example: cycleback align a.mp4 b.mp4 --pin 12:30 --pin 1.5s:2.4s --save-pins
+
+    Example: cycleback align pushups.mp4 --repetitions
     """
     from cycleback.applications.plots import FORMATS
     from cycleback.tables import write_table
@@ -86,12 +89,13 @@ def align(
     check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs, formats=FORMATS)
     if keep_pins and not pin:
         raise UserError("no pins to save: add them with --pin, such as --pin 12:30")
-    embedding_set, names = _embed(videos, run=run, embeddings=embeddings)
+    check_no_pins(repetitions, pin)
+    embedding_set, names = _embed(videos, run=run, embeddings=embeddings, repetitions=repetitions)
     if output is None and not as_json:
         stems = [Path(name).stem for name in names]
         default = f"{stems[0]}-to-{stems[1]}.csv" if len(stems) == 2 else "shared-clock.csv"
         output = check_file(Path(default), overwrite=overwrite, inputs=inputs)
-    pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
+    pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins and not repetitions)
     with one_line_errors():
         if len(names) == 2:
             result, summary = _align_pair(
@@ -115,6 +119,7 @@ def align(
     if output is not None:
         write_table(output, result["frames"], overwrite=overwrite)
     extra = [] if run == PRETRAINED else ["--run", run]
+    extra += ["--repetitions"] if repetitions else []
     extra += [] if keep_pins else [word for text in pin or () for word in ("--pin", text)]
     next_command = ["sync", *videos, *extra] if embeddings is None else None
     files = f"{output}" if picture is None else f"{output}, {picture}"
@@ -122,23 +127,24 @@ def align(
 
 
 def _embed(
-    videos: Sequence[str], *, run: str, embeddings: Path | None
+    videos: Sequence[str], *, run: str, embeddings: Path | None, repetitions: bool
 ) -> "tuple[EmbeddingSet, Sequence[str]]":
     """Return an embedding set with all videos, and their names in it."""
     from cycleback.data.folder import check_pair, name_files
     from cycleback.embeddings import check_one_action
 
     is_folder = embeddings is None and len(videos) == 1 and Path(videos[0]).is_dir()
-    if not is_folder:
+    if not is_folder and not repetitions:
         check_pair("align", len(videos))
-    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
-    if is_folder:
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings, repetitions=repetitions)
+    if is_folder or repetitions:
         names: Sequence[str] = embedding_set.names
     else:
         names = videos if embeddings is not None else name_files([Path(video) for video in videos])
     check_pair("align", len(names))
     check_one_action(embedding_set)
-    note_repetitions(embedding_set)
+    if not repetitions:
+        note_repetitions(embedding_set)
     return embedding_set, names
 
 
@@ -171,7 +177,13 @@ def _align_pair(
         format = picture.suffix.lower().removeprefix(".")
         content = draw_alignment(*pair, alignment, names=(a, b), format=format)
         write_bytes(picture, content, overwrite=overwrite)
-    rows = tabulate_alignment(alignment, times_a=embedding_set.times(a), times_b=embedding_set.times(b))
+    rows = tabulate_alignment(
+        alignment,
+        times_a=embedding_set.times(a),
+        times_b=embedding_set.times(b),
+        first_a=embedding_set.first_frame(a),
+        first_b=embedding_set.first_frame(b),
+    )
     mean = float(alignment.confidence.mean())
     matched, sure = (sum(row[key] for row in rows) for key in ("matched", "sure"))
     summary = f"{matched} of {len(rows)} frames matched, {sure} of them surely, mean confidence {mean:.2f}"

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,10 +10,11 @@ from cycleback.cli.inputs import (
     PRETRAINED,
     check_table_and_picture,
     embed_alike,
+    embed_inputs,
     list_inputs,
     note_repetitions,
 )
-from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Run, Table, Videos
+from cycleback.cli.options import Embeddings, Json, Overwrite, Picture, Repetitions, Run, Table, Videos
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
 
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
 
 
 def anomalies(
-    good: Annotated[
-        Path, typer.Option(help="Give at least 5 takes that went well: a folder or an embedding set.")
-    ],
     videos: Videos = None,
+    good: Annotated[
+        Path | None,
+        typer.Option(
+            help="Give at least 5 takes that went well: a folder or an embedding set (default, with "
+            "--repetitions: all other repetitions)."
+        ),
+    ] = None,
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     appearance: Annotated[
@@ -37,6 +42,7 @@ def anomalies(
             help="Compare untrained features too, to catch changes of appearance.",
         ),
     ] = False,
+    repetitions: Repetitions = False,
     false_alarms: Annotated[
         float, typer.Option(help="Set the share of good frames that may be flagged.", min=0.001, max=0.5)
     ] = 0.05,
@@ -48,33 +54,43 @@ def anomalies(
     """Find where videos differ from good takes: a score per frame, a picture of the oddest video.
 
     Example: cycleback anomalies new/ --good good/ --run runs/pouring --picture odd.png
+
+    Example: cycleback anomalies pushups.mp4 --repetitions
     """
-    from cycleback.applications import find_anomalies
+    from cycleback.applications import compare_takes, find_anomalies
     from cycleback.applications.plots import draw_oddest
     from cycleback.files import write_bytes
     from cycleback.tables import write_table
 
+    if good is None and not repetitions:
+        raise UserError("no good takes: give at least 5 takes that went well with --good")
     inputs = list_inputs(videos, good, run, embeddings=embeddings)
     check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs)
-    if appearance and (embeddings is not None or (good / "index.json").is_file()):
+    if appearance and (embeddings is not None or (good is not None and (good / "index.json").is_file())):
         raise UserError("--appearance needs the videos: give folders of videos instead of embedding sets")
-    pairs = [embed_alike(videos, good, run=run, embeddings=embeddings)]
+    ways: list[dict[str, Any]] = [{"run": run, "embeddings": embeddings, "repetitions": repetitions}]
     if appearance and run != PRETRAINED:
-        pairs.append(embed_alike(videos, good, run=PRETRAINED, streams={"appearance": 1.0}))
-    views, known = zip(*pairs, strict=True)
-    note_repetitions(views[0])
-    report = find_anomalies(views, known, false_alarms=false_alarms)
-    _note_training_takes(known[0], run)
+        ways.append({"run": PRETRAINED, "streams": {"appearance": 1.0}, "repetitions": repetitions})
+    if good is None:
+        report = compare_takes(*(embed_inputs(videos, **way) for way in ways), false_alarms=false_alarms)
+    else:
+        views, known = zip(*(embed_alike(videos, good, **way) for way in ways), strict=True)
+        if not repetitions:
+            note_repetitions(views[0])
+        report = find_anomalies(views, known, false_alarms=false_alarms)
+        _note_training_takes(known[0], run)
     if picture is not None:
         write_bytes(picture, draw_oddest(report), overwrite=overwrite)
     write_table(output, report.rows(), overwrite=overwrite)
     if not as_json:
-        _print_verdicts(report)
+        _print_verdicts(report, against="good takes" if good is not None else "the others")
     odd = sum(each.verdict != "typical" for each in report.scores.values())
     files = f"{output}" if picture is None else f"{output}, the oddest in {picture}"
     print_result(
         {"table": str(output), "good_takes": len(report.good), "videos": report.to_json()},
-        f"{odd} of {len(report.scores)} videos differ from {len(report.good)} good takes: {files}",
+        f"{odd} of {len(report.scores)} "
+        + (f"videos differ from {len(report.good)} good takes" if good is not None else "takes differ")
+        + f": {files}",
         as_json=as_json,
     )
 
@@ -94,13 +110,13 @@ def _note_training_takes(good: "EmbeddingSet", run: str) -> None:
         )
 
 
-def _print_verdicts(report: "AnomalyReport") -> None:
-    """Print one line per video, and one per span where something differs."""
+def _print_verdicts(report: "AnomalyReport", *, against: str) -> None:
+    """Print one line per video, and one per span where something differs, in frames of the file."""
     for name, each in report.scores.items():
         peak = float(each.scores.max())
-        normal = f"good takes stay below {each.peak_threshold:.1f}"
+        normal = f"{against} stay below {each.peak_threshold:.1f}"
         print(f"{name}: {each.verdict} (highest score {peak:.1f}, {normal})")
         if each.verdict == "something differs":
-            times = report.videos.times(name)
+            times, start = report.videos.times(name), report.videos.first_frame(name)
             for first, last in each.spans:
-                print(f"  frames {first}-{last}  {times[first]:.2f}-{times[last]:.2f} s")
+                print(f"  frames {start + first}-{start + last}  {times[first]:.2f}-{times[last]:.2f} s")

@@ -1,6 +1,5 @@
 """Check what the user typed, and embed the videos the user named: the first steps of most commands."""
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ def embed_inputs(
     embeddings: Path | None = None,
     streams: Mapping[str, float] | None = None,
     alike: "EmbeddingSet | None" = None,
+    repetitions: bool = False,
 ) -> "EmbeddingSet":
     """Embed video files or a folder, or load a saved embedding set.
 
@@ -36,6 +36,7 @@ def embed_inputs(
         embeddings: a saved set to load; a `run` given with it must have made it.
         streams: the weights of the streams; None chooses them for these videos.
         alike: a set to compare with, whose weights and side are used.
+        repetitions: split each video that holds several repetitions into takes; one must.
     """
     from cycleback.embeddings import EmbeddingSet, check_same_encoder
     from cycleback.models import fingerprint
@@ -45,14 +46,59 @@ def embed_inputs(
         saved = EmbeddingSet.load(embeddings)
         if run != PRETRAINED:
             check_same_encoder({str(embeddings): saved.encoder, run: fingerprint(load_encoder(run))})
-        return saved.subset(list(dict.fromkeys(videos))) if videos else saved
+        chosen = saved.subset(list(dict.fromkeys(videos))) if videos else saved
+        return _split_into_takes(chosen, None) if repetitions else chosen
     paths = parse_videos(videos)
     with progress_bars() as display:
         embedded = embed_videos(
             run, paths, streams=streams, alike=alike, progress=counter(display, "embedding")
         )
     print_streams(embedded)
-    return embedded
+    return _split_into_takes(embedded, paths) if repetitions else embedded
+
+
+def _embed_to_count(embedded: "EmbeddingSet", paths: Path | list[Path] | None) -> "EmbeddingSet":
+    """Embed the same videos by the streams that find repetitions best, if they are videos at `paths`."""
+    from cycleback.applications.repetitions import EQUAL_STREAMS
+    from cycleback.data.records import SEQUENCE_SUFFIX
+    from cycleback.runs import embed_videos
+
+    known = [embedded.path(name) for name in embedded]
+    if paths is None or any(path is None or path.suffix.lower() == SEQUENCE_SUFFIX for path in known):
+        return embedded
+    with progress_bars() as display:
+        show = counter(display, "looking for repetitions")
+        return embed_videos(PRETRAINED, paths, streams=EQUAL_STREAMS, progress=show)
+
+
+def _split_into_takes(
+    embedded: "EmbeddingSet", paths: Path | list[Path] | None, *, is_needed: bool = True
+) -> "EmbeddingSet":
+    """Split videos into takes by their repetitions, and say on stderr how many there are."""
+    from cycleback.applications import find_repetitions, split_takes
+
+    seen = _embed_to_count(embedded, paths)
+    found = {name: find_repetitions(seen[name], seen.times(name)) for name in embedded}
+    counts = {name: each.count for name, each in found.items() if each.count > 1}
+    if not counts and not is_needed:
+        return embedded
+    if not counts:
+        first = find_stem(embedded, embedded.names[0])
+        others = "" if len(embedded) == 1 else f" nor in {len(embedded) - 1} others"
+        raise UserError(f"no repetitions found in {first}{others}: leave out --repetitions")
+    told = [f"{find_stem(embedded, name)} {count}" for name, count in counts.items()]
+    words = f"repetitions: {', '.join(told[:MAX_NAMED])}"
+    words += f" and {len(told) - MAX_NAMED} more videos" if len(told) > MAX_NAMED else ""
+    whole = len(embedded) - len(counts)
+    words += f"; {whole} videos without repetitions are taken whole" if whole else ""
+    print(words, file=sys.stderr)
+    return split_takes(embedded, found)
+
+
+def find_stem(embeddings: "EmbeddingSet", name: str) -> str:
+    """Return the file name of a video without its folder, or its name in the set."""
+    path = embeddings.path(name)
+    return name if path is None else path.name
 
 
 def print_streams(embeddings: "EmbeddingSet") -> None:
@@ -82,9 +128,9 @@ def note_repetitions(embeddings: "EmbeddingSet") -> None:
         found = find_repetitions(embeddings[name], embeddings.times(name))
         is_sure = found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]
         if is_sure and len(embeddings[name]) >= MIN_FRAMES_EACH * found.count:
-            path = embeddings.path(name) or Path(name)
-            cut = f"cut them first with cycleback repetitions {shlex.quote(str(path))} --clips takes"
-            print(f"note: {path.name} holds about {found.count} repetitions: {cut}", file=sys.stderr)
+            advice = "add --repetitions to take each as a video of its own"
+            where = find_stem(embeddings, name)
+            print(f"note: {where} holds about {found.count} repetitions: {advice}", file=sys.stderr)
             return
 
 
@@ -94,13 +140,16 @@ def load_or_embed(
     run: str,
     streams: Mapping[str, float] | None = None,
     alike: "EmbeddingSet | None" = None,
+    repetitions: bool = False,
 ) -> "EmbeddingSet":
     """Load `source` if it is an embedding set; otherwise embed its videos, as `embed_inputs` does."""
     if not source.exists():
         raise UserError(f"{source} does not exist; pass a folder of videos or an embedding set")
     if (source / "index.json").is_file():
-        return embed_inputs(None, embeddings=source)
-    return embed_inputs([str(source)], run=run, streams=streams, alike=alike)
+        embedded = embed_inputs(None, embeddings=source)
+        return _split_into_takes(embedded, None, is_needed=False) if repetitions else embedded
+    embedded = embed_inputs([str(source)], run=run, streams=streams, alike=alike)
+    return _split_into_takes(embedded, source, is_needed=False) if repetitions else embedded
 
 
 def embed_alike(
@@ -110,16 +159,17 @@ def embed_alike(
     run: str,
     embeddings: Path | None = None,
     streams: Mapping[str, float] | None = None,
+    repetitions: bool = False,
 ) -> "tuple[EmbeddingSet, EmbeddingSet]":
     """Embed `videos` as `embed_inputs` does and `other` as `load_or_embed` does, to be compared.
 
     An untrained encoder weighs its streams for `other`, unless weights or embeddings of `videos` are given.
     """
     if embeddings is None:
-        second = load_or_embed(other, run=run, streams=streams)
-        return embed_inputs(videos, run=run, streams=streams, alike=second), second
-    first = embed_inputs(videos, run=run, embeddings=embeddings)
-    return first, load_or_embed(other, run=run, streams=streams, alike=first)
+        second = load_or_embed(other, run=run, streams=streams, repetitions=repetitions)
+        return embed_inputs(videos, run=run, streams=streams, alike=second, repetitions=repetitions), second
+    first = embed_inputs(videos, run=run, embeddings=embeddings, repetitions=repetitions)
+    return first, load_or_embed(other, run=run, streams=streams, alike=first, repetitions=repetitions)
 
 
 def parse_videos(videos: Sequence[str] | None) -> Path | list[Path]:

@@ -28,6 +28,12 @@ NoPins = Annotated[
     bool, typer.Option("--no-pins", help="Leave out the pins of pins.csv in the folder of the videos.")
 ]
 Protocol = Annotated[str, typer.Option(help="Evaluate by the protocol linear, paper or reference.")]
+Repetitions = Annotated[
+    bool,
+    typer.Option(
+        "--repetitions", help="Take each repetition of a video, such as ten push-ups, as a video of its own."
+    ),
+]
 Overlap = Annotated[
     bool,
     typer.Option("--allow-overlap", help="Allow videos or persons in both training and held-out sets."),

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
 
 
+def check_no_pins(repetitions: bool, given: Sequence[str] | None) -> None:
+    """Refuse --pin together with --repetitions."""
+    if repetitions and given:
+        raise UserError("--pin is for two whole videos: leave out --pin, or --repetitions")
+
+
 def collect_pins(
     embedding_set: "EmbeddingSet",
     given: Sequence[str] | None,

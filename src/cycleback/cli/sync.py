@@ -1,5 +1,6 @@
 """`cycleback sync`: play videos at the pace of a reference, in one video."""
 
+import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +19,9 @@ from cycleback.cli.inputs import (
     one_line_errors,
     parse_videos,
 )
-from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Run, Videos
+from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Repetitions, Run, Videos
 from cycleback.cli.output import print_result
-from cycleback.cli.pins import collect_pins, load_pins
+from cycleback.cli.pins import check_no_pins, collect_pins, load_pins
 from cycleback.errors import UserError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def sync(
     ] = None,
     method: SyncMethod = "auto",
     smoothing: Smoothing = 0.15,
+    repetitions: Repetitions = False,
     pin: Pins = None,
     no_pins: NoPins = False,
     layout: Layout = "grid",
@@ -97,6 +99,8 @@ def sync(
     Example: cycleback sync a.mp4 b.mp4 c.mp4 --run runs/golf -o synced.mp4
 
     Example: cycleback sync a.mp4 b.mp4 --pin 12:30 --pin 1.5s:2.4s
+
+    Example: cycleback sync pushups.mp4 --repetitions --layout overlay
     """
     from cycleback.applications import locate_videos, smooth_pace, write_edits, write_synced
     from cycleback.applications.edits import EDIT_SUFFIXES
@@ -108,13 +112,19 @@ def sync(
     check_choice("alignment method", method, METHODS)
     suffixes = WRITE_SUFFIXES if edits is None else EDIT_SUFFIXES
     _check_options(fps, sound, transfer_sound, is_edits=edits is not None)
+    check_no_pins(repetitions, pin)
+    if repetitions and transfer_sound is not None:
+        raise UserError("--transfer-sound is for whole videos: leave it out, or leave out --repetitions")
     inputs = list_inputs(videos, reference, sound, transfer_sound, run, embeddings=embeddings)
     check_file(edits or output, overwrite=overwrite, suffixes=suffixes, inputs=inputs)
     track = _read_sound(sound)
-    embedding_set = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
-    note_repetitions(embedding_set)
+    if repetitions:
+        embedding_set = _embed_takes(videos, run, embeddings, reference=reference, max_takes=most)
+    else:
+        embedding_set = _embed(videos, run=run, embeddings=embeddings, reference=reference, max_videos=most)
+        note_repetitions(embedding_set)
     names, files = list(embedding_set.names), locate_videos(embedding_set, embedding_set.names)
-    pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins)
+    pins = collect_pins(embedding_set, pin, videos=videos, is_file_used=not no_pins and not repetitions)
     if transfer_sound is not None:
         target = names[0] if embeddings else str(files[0])
         track = _transfer(transfer_sound, target, run, embeddings, pins=pins, is_file_used=not no_pins)
@@ -140,17 +150,19 @@ def sync(
             written = [write_synced(output, files, list(pace.positions), **style)]
     facts = {"video": str(written[0])} if edits is None else {"edits": [str(path) for path in written]}
     where = ", ".join(map(str, written[:3])) + (f" and {len(written) - 3} more" if len(written) > 3 else "")
-    cuts, words = _tell_cuts(files, pace.cuts)
+    cuts, words = _tell_cuts(names if repetitions else files, pace.cuts)
+    what = f"takes at the pace of {names[0]}" if repetitions else f"videos at the pace of {files[0].name}"
     print_result(
         {**facts, "reference": str(files[0]), "videos": [str(path) for path in files]}
+        | ({"takes": names} if repetitions else {})
         | {"pins": len(pins), "cuts": cuts},
-        f"{len(files)} videos at the pace of {files[0].name}{words}: {where}",
+        f"{len(files)} {what}{words}: {where}",
         as_json=as_json,
     )
 
 
 def _tell_cuts(
-    files: Sequence[Path], cuts: Sequence[tuple[float, float]]
+    files: Sequence[Path | str], cuts: Sequence[tuple[float, float]]
 ) -> tuple[list[dict[str, Any]], str]:
     """Return which videos are not shown whole, and the same in words."""
     told: list[dict[str, Any]] = [
@@ -186,6 +198,25 @@ def _embed(
     chosen = embedding_set.subset(names[:max_videos])
     check_one_action(chosen)
     return chosen
+
+
+def _embed_takes(
+    videos: list[str] | None, run: str, embeddings: Path | None, *, reference: str | None, max_takes: int
+) -> "EmbeddingSet":
+    """Return embeddings of the repetitions to show, the reference first."""
+    from cycleback.embeddings import check_one_action
+
+    takes = embed_inputs(videos, run=run, embeddings=embeddings, repetitions=True)
+    check_one_action(takes)
+    names = list(takes.names)
+    if reference is not None:
+        video = Path(reference).stem
+        first = reference if reference in takes else next((n for n in names if takes.source(n) == video), "")
+        takes[first or reference]  # raises with the known names, if this is none of them
+        names = [first, *(name for name in names if name != first)]
+    if len(names) > max_takes:
+        print(f"shown: {max_takes} of {len(names)} takes (--most {len(names)} shows all)", file=sys.stderr)
+    return takes.subset(names[:max_takes])
 
 
 def _read_sound(wanted: str | None) -> "bool | Audio":

@@ -13,12 +13,25 @@ from cycleback.cli.inputs import (
     list_inputs,
     note_repetitions,
 )
-from cycleback.cli.options import METHODS, Embeddings, Json, Method, NoPins, Overwrite, Pins, Run, Videos
+from cycleback.cli.options import (
+    METHODS,
+    Embeddings,
+    Json,
+    Method,
+    NoPins,
+    Overwrite,
+    Pins,
+    Repetitions,
+    Run,
+    Videos,
+)
 from cycleback.cli.output import print_result
-from cycleback.cli.pins import collect_pins
+from cycleback.cli.pins import check_no_pins, collect_pins
+from cycleback.errors import UserError
 
 if TYPE_CHECKING:
     from cycleback.applications import TransferredLabels
+    from cycleback.data import Pin
 
 MAX_ROWS, MAX_NEXT = 20, 5
 transfer = typer.Typer(
@@ -33,6 +46,7 @@ def labels(
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     method: Method = "auto",
+    repetitions: Repetitions = False,
     pin: Pins = None,
     no_pins: NoPins = False,
     output: Annotated[
@@ -56,11 +70,15 @@ def labels(
     Pins between a labelled and another video, by --pin or in pins.csv, hold their alignment.
     Formats: csv, json, elan, label-studio, via, boris, boris-events, labelu, activitynet and frames.
 
+    With --repetitions, labels of one repetition are carried over to all others, and written for the video.
+
     Example: cycleback transfer labels first.csv golf/ --run runs/golf --format elan -o golf-labels
+
+    Example: cycleback transfer labels first.csv pushups.mp4 --repetitions
     """
     from cycleback.annotations import read_annotations, write_annotations
     from cycleback.annotations.formats import find_format
-    from cycleback.applications import match_labels, transfer_labels
+    from cycleback.applications import join_takes, match_labels, transfer_labels
     from cycleback.files import check_output
 
     check_choice("alignment method", method, METHODS)
@@ -74,11 +92,17 @@ def labels(
     else:
         check_file(output, overwrite=overwrite, inputs=inputs)
     known = read_annotations(label_file, format=from_format)
-    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
-    note_repetitions(embedding_set)
+    check_no_pins(repetitions, pin)
+    embedding_set = embed_inputs(videos, run=run, embeddings=embeddings, repetitions=repetitions)
+    if not repetitions:
+        note_repetitions(embedding_set)
     events, segments = match_labels(known, embedding_set)
     pins = collect_pins(
-        embedding_set, pin, videos=videos, is_file_used=not no_pins, labelled={*events, *segments}
+        embedding_set,
+        pin,
+        videos=videos,
+        is_file_used=not no_pins and not repetitions,
+        labelled={*events, *segments},
     )
     result = transfer_labels(
         embedding_set,
@@ -87,16 +111,16 @@ def labels(
         method=method,  # type: ignore[arg-type]
         pins=pins,
     )
-    path = write_annotations(
-        output, list(result.videos.values()), format=to_format, overwrite=overwrite, inputs=inputs
-    )
+    written = join_takes(embedding_set, list(result.videos.values()))
+    path = write_annotations(output, written, format=to_format, overwrite=overwrite, inputs=inputs)
     if not as_json:
         _print_labels(result)
     facts = result.to_json() | {"label_next": list(result.label_next[:MAX_NEXT])}
+    what = "takes" if repetitions else "videos"
     by_hand = len(result.videos) - len(result.label_next)
     print_result(
         {"labels": str(path), "format": to_format, "pins": len(pins), **facts},
-        f"{len(result.label_next)} videos labelled by the labels of {by_hand}: {path}",
+        f"{len(result.label_next)} {what} labelled by the labels of {by_hand}: {path}",
         as_json=as_json,
     )
 
@@ -137,6 +161,7 @@ def sound(
     run: Run = PRETRAINED,
     embeddings: Embeddings = None,
     method: Annotated[str, typer.Option(help="Choose smooth, or blocks as in the paper.")] = "smooth",
+    repetitions: Repetitions = False,
     pin: Pins = None,
     no_pins: NoPins = False,
     output: Annotated[
@@ -152,9 +177,16 @@ def sound(
 
     Example: cycleback transfer sound pour.mp4 silent.mp4 -o heard.mp4
 
+    With --repetitions, each repetition of TARGET gets the sound of one of SOURCE; between them it is silent.
+
     Example: cycleback transfer sound pour.mp4 silent.mp4 --pin 12:30
     """
-    from cycleback.applications import locate_videos, transfer_sound, write_with_sound
+    from cycleback.applications import (
+        locate_videos,
+        transfer_sound,
+        transfer_sound_of_takes,
+        write_with_sound,
+    )
     from cycleback.applications.sound import SOUND_METHODS, SOUND_SUFFIXES, check_sound_pair
     from cycleback.data.folder import name_files
     from cycleback.embeddings import check_one_action
@@ -167,11 +199,20 @@ def sound(
     if embeddings is None:
         check_sound_pair(Path(source), Path(target))
         names = name_files([Path(source), Path(target)])
-    embedding_set = embed_inputs([source, target], run=run, embeddings=embeddings)
+    check_no_pins(repetitions, pin)
+    if repetitions and method != "smooth":
+        raise UserError("--repetitions needs --method smooth: leave out the method blocks")
+    embedding_set = embed_inputs([source, target], run=run, embeddings=embeddings, repetitions=repetitions)
     check_one_action(embedding_set)
-    note_repetitions(embedding_set)
-    pins = collect_pins(embedding_set, pin, videos=[source, target], is_file_used=not no_pins)
-    heard = transfer_sound(embedding_set, *names, method=method, pins=pins)  # type: ignore[arg-type]
+    pins: list[Pin] = []
+    if repetitions:
+        takes = [[name for name in embedding_set if embedding_set.source(name) == own] for own in names]
+        heard = transfer_sound_of_takes(embedding_set, *takes)
+        names = [own[0] for own in takes]
+    else:
+        note_repetitions(embedding_set)
+        pins = collect_pins(embedding_set, pin, videos=[source, target], is_file_used=not no_pins)
+        heard = transfer_sound(embedding_set, *names, method=method, pins=pins)  # type: ignore[arg-type]
     write_with_sound(path, locate_videos(embedding_set, names)[1], heard.audio, overwrite=overwrite)
     confidence = float(heard.confidence.mean())
     print_result(

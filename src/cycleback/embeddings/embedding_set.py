@@ -244,9 +244,26 @@ class EmbeddingSet:
         path = self._index.entry(name).path
         return None if path is None else Path(path)
 
+    def source(self, name: str) -> str:
+        """Name of the whole video, for a part of one; else the name itself."""
+        return self._index.entry(name).source or name
+
+    def first_frame(self, name: str) -> int:
+        """Frame of the video file that is the first of the embeddings; 0 unless this is a part of a video."""
+        return self._index.entry(name).first_frame
+
     def subset(self, names: Sequence[str]) -> Self:
         """The set of the videos `names`, in that order, without copying."""
         return replace(self, _index=self._index.subset(names))
+
+    def cut(self, parts: Mapping[str, tuple[str, int, int]]) -> Self:
+        """The set of parts of videos, without copying.
+
+        `parts` maps a new name to (video, first frame, frame after the last). A part keeps the
+        seconds of its whole video. Its embeddings and events count from its own first frame, which is frame
+        `first_frame` of the whole video.
+        """
+        return type(self)(self._embeddings, self._times, self._index.cut(parts))
 
     def of_action(self, action: str) -> Self:
         """The set of the videos of one action."""

@@ -44,11 +44,27 @@ class VideoEntry:
     path: str | None = None
     fps: float | None = None
     events: Mapping[str, int] = field(default_factory=dict)
+    source: str = ""  # the whole video, if this is a part of one
+    first_frame: int = 0  # of the part, in the whole video
 
     @property
     def rows(self) -> slice:
         """The rows of this video in the arrays of the set."""
         return slice(self.start, self.start + self.length)
+
+    def cut(self, name: str, first: int, stop: int) -> "VideoEntry":
+        """Return frames `first` to `stop`, without the last, as an entry of its own."""
+        if not 0 <= first < stop <= self.length:
+            raise ValueError(f"{self.name} has {self.length} frames and no part from {first} to {stop}")
+        return replace(
+            self,
+            name=name,
+            start=self.start + first,
+            length=stop - first,
+            events={event: frame - first for event, frame in self.events.items() if first <= frame < stop},
+            source=self.source or (self.name if name != self.name else ""),
+            first_frame=self.first_frame + first,
+        )
 
 
 @dataclass(frozen=True)
@@ -93,6 +109,12 @@ class SetIndex:
         mirrored = tuple(name for name in names if name in self.mirrored)
         return replace(self, entries={name: self.entry(name) for name in names}, mirrored=mirrored)
 
+    def cut(self, parts: Mapping[str, tuple[str, int, int]]) -> Self:
+        """Return the index of parts of videos: new name -> (video, first frame, frame after the last)."""
+        entries = {name: self.entry(video).cut(name, *span) for name, (video, *span) in parts.items()}
+        mirrored = tuple(name for name, (video, *_) in parts.items() if video in self.mirrored)
+        return replace(self, entries=entries, mirrored=mirrored)
+
     def entry(self, name: str) -> VideoEntry:
         """Look up one video; the error for an unknown one suggests the closest name."""
         if name not in self.entries:
@@ -115,7 +137,7 @@ class SetIndex:
         head |= {"can_count_frames": self.can_count_frames, "streams": dict(self.streams)}
         head |= {"mirrored": self.mirrored}
         labels = {"event_names": self.event_names, "action_events": dict(self.action_events)}
-        return {**head, **labels, "videos": [asdict(entry) for entry in self.entries.values()]}
+        return {**head, **labels, "videos": [_entry_to_json(entry) for entry in self.entries.values()]}
 
     @classmethod
     def from_json(cls, root: Cursor) -> Self:
@@ -200,6 +222,14 @@ class Unchecked:
         if known is None and not np.isfinite(rows).all():
             raise _damaged(self.path, f"{name} has embeddings that are not finite")
         self.waiting.pop(name, None)
+
+
+def _entry_to_json(entry: VideoEntry) -> dict[str, Any]:
+    """Return the facts of one video; only parts of videos say so, and older programs read all others."""
+    facts = asdict(entry)
+    if not entry.source:
+        del facts["source"], facts["first_frame"]
+    return facts
 
 
 def check_events(name: str, events: Mapping[str, int], num_frames: int) -> dict[str, int]:

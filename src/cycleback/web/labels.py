@@ -162,6 +162,14 @@ class ProjectTimes:
         """The video file."""
         return self.project.find(name).path
 
+    def source(self, name: str) -> str:
+        """Name of the whole video: a project holds no parts of videos."""
+        return name
+
+    def first_frame(self, name: str) -> int:
+        """Frame of the file at which the video begins."""
+        return 0
+
 
 @dataclass
 class Labels:

@@ -88,8 +88,13 @@ def draw_oddest(report: AnomalyReport) -> bytes:
         anomaly,
         report.videos.times(name),
         frames=frames,
-        take=list(read_frames(locate_videos(report.videos, [name])[0], frames)),
-        normal=[read_frames(files[take], [frame])[0] for take, frame in matched],
+        take=list(
+            read_frames(
+                locate_videos(report.videos, [name])[0],
+                [report.videos.first_frame(name) + frame for frame in frames],
+            )
+        ),
+        normal=[read_frames(files[take], [good.first_frame(take) + frame])[0] for take, frame in matched],
         title=f"{name}: {anomaly.verdict}",
     )
 
