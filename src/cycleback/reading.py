@@ -1,4 +1,4 @@
-"""Read text and JSON that anybody may have written; whatever does not fit is a `UserError` of one line.
+"""Read text, JSON and XML that anybody may have written; whatever does not fit is a `UserError` of one line.
 
 A file is read only if it is a file, of a size that fits into memory, in UTF-8. A `Cursor` goes through JSON,
 or through the rows of a table, and hands out values of the type that is asked for; its errors name the place
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from cycleback.errors import DataError, UserError
 
@@ -211,6 +212,16 @@ def parse_json(text: str, place: str, *, problem: type[UserError] = DataError, a
         raise problem(f"{place}: not JSON ({str(error).partition(';')[0]}){advice}") from error
     except RecursionError:
         raise problem(f"{place}: its lists and objects are nested too deeply{advice}") from None
+
+
+def parse_xml(text: str, place: str) -> Element:
+    """Parse an XML text in UTF-8; `place` is the file, for error messages."""
+    try:
+        return fromstring(text.lstrip("\ufeff").encode("utf-8"))
+    except ParseError as error:
+        raise DataError(f"{place}, line {error.position[0]}: not XML ({error})") from error
+    except (ValueError, LookupError) as error:  # it declares another encoding
+        raise DataError(f"{place}: not XML in UTF-8 ({error}). Save it as UTF-8.") from error
 
 
 def read_json(path: Path | str, *, problem: type[UserError] = DataError, advice: str = "") -> Cursor:

@@ -20,6 +20,8 @@ NOT_HELD = {  # what is lost on the way
     "via": {"fps", "num_frames", "duration", "frame"},
     "boris": {"num_frames", "frame"},
     "boris-events": {"num_frames", "frame"},
+    "cvat": {"fps", "duration", "seconds"},
+    "cvat-intervals": {"fps", "num_frames", "duration", "frame"},
     "labelu": {"fps", "num_frames", "frame"},
     "frames": {"file", "fps", "duration", "seconds", "events", "confidence"},
 }
@@ -133,7 +135,9 @@ def test_missing_binary_and_empty_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"b\.csv: not a UTF-8 text file \(byte 5\)"):
         read_annotations(tmp_path / "b.csv")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"empty: no label files in this folder, expected \.eaf or \.txt"):
+    with pytest.raises(
+        DataError, match=r"empty: no label files in this folder, expected \.eaf, \.tsv, \.txt or \.xml"
+    ):
         read_annotations(tmp_path / "empty")
     (tmp_path / "none.csv").write_text("video,event,frame\n")
     with pytest.raises(DataError, match=r"none\.csv: no events and no segments in it"):

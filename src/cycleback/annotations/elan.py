@@ -22,7 +22,7 @@ from cycleback.annotations.annotation import (
     video_name,
 )
 from cycleback.errors import DataError
-from cycleback.reading import Cursor
+from cycleback.reading import Cursor, parse_xml
 
 CONFIDENCE = " confidence"  # ends the name of a tier of confidences
 SCHEMA = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
@@ -33,7 +33,7 @@ Span = tuple[str, int, int, float | None]  # text, start and end in milliseconds
 
 def read(text: str, place: str) -> list[Annotation]:
     """Read the one video of the file; it is named after the media file, or after the .eaf."""
-    root = _parse(text, place)
+    root = parse_xml(text, place)
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
     notes = {
         note.get("ANNOTATION_REF", ""): note.findtext("ANNOTATION_VALUE", "")
@@ -45,15 +45,6 @@ def read(text: str, place: str) -> list[Annotation]:
     media = root.find("HEADER/MEDIA_DESCRIPTOR")
     file = None if media is None else media.get("RELATIVE_MEDIA_URL") or media.get("MEDIA_URL")
     return [Annotation(video_name(file or place), *split_labels(labels), file=file or None)]
-
-
-def _parse(text: str, place: str) -> Element:
-    try:
-        return ElementTree.fromstring(text.lstrip("\ufeff").encode("utf-8"))
-    except ElementTree.ParseError as error:
-        raise DataError(f"{place}, line {error.position[0]}: not XML ({error})") from error
-    except (ValueError, LookupError) as error:  # it declares another encoding
-        raise DataError(f"{place}: not XML in UTF-8 ({error}). Save it as UTF-8.") from error
 
 
 def _tier_labels(

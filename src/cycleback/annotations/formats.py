@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from cycleback.annotations import boris, elan, json_formats, label_studio, text_formats, via
+from cycleback.annotations import boris, cvat, elan, json_formats, label_studio, text_formats, via
 from cycleback.annotations.annotation import Annotation, Event, Segment
 from cycleback.errors import DataError, OutputExistsError, did_you_mean, one_of
 from cycleback.files import atomic_files, check_output, join_inside, write_text
@@ -43,6 +43,10 @@ FORMATS: dict[str, Format] = {  # a file has the first format whose marks it con
         boris.read_events,
         boris.write_events,
         marks=("Behavior type", "Behavioral category"),
+    ),
+    "cvat": Format((".xml",), cvat.read, cvat.write, one_video=True),
+    "cvat-intervals": Format(
+        (".tsv",), cvat.read_intervals, cvat.write_intervals, marks=("start\tstop\tlabel",), one_video=True
     ),
     "labelu": Format(
         (".json", ".jsonl"), json_formats.read_labelu, json_formats.write_labelu, marks=json_formats.TOOLS
@@ -139,7 +143,7 @@ def write_annotations(
     if not chosen.one_video or (len(annotations) == 1 and path.suffix in chosen.suffixes):
         check_output(path, overwrite=overwrite, inputs=inputs)
         text = chosen.write([_place_file(each, path.parent) for each in annotations])
-        if path.suffix.lower() == ".tsv":
+        if path.suffix.lower() == ".tsv" and ".csv" in chosen.suffixes:
             text = replace_commas(text, "\t")
         return write_text(path, text, overwrite=overwrite)
     if path.is_file():

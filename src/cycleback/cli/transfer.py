@@ -68,7 +68,8 @@ def labels(
     """Carry key events and segments of a few videos over to all, with a confidence for each.
 
     Pins between a labelled and another video, by --pin or in pins.csv, hold their alignment.
-    Formats: csv, json, elan, label-studio, via, boris, boris-events, labelu, activitynet and frames.
+    Formats: csv, json, elan, label-studio, via, boris, boris-events, cvat, cvat-intervals, labelu,
+    activitynet and frames.
 
     With --repetitions, labels of one repetition are carried over to all others, and written for the video.
 
