@@ -19,7 +19,7 @@ GROUPS = {
 }
 PANELS = {
     "Learn": ("demo", "train", "embed"),
-    "Use": ("studio", "align", "sync", "transfer", "search", "anomalies", "progress", "follow"),
+    "Use": ("studio", "align", "sync", "transfer", "search", "timing", "anomalies", "progress", "follow"),
     "Measure": ("evaluate", "compare", "plot"),
     "Data": ("data", "synth", "info"),
 }

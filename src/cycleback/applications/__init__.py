@@ -11,6 +11,7 @@
     beyond the paper                      here
     tables of frames                      `tabulate_alignment`, `tabulate_clock`, `locate_part`
     progress and reward                   `measure_progress` -> `ProgressReport`
+    what comes early or late              `measure_timing` -> `TimingReport`
     repetitions of an action              `find_repetitions` -> `Repetitions`, and `write_clips` to cut them
     repetitions as takes                  `split_takes` -> an `EmbeddingSet` for all of the above
     an action that is still running       `build_follower` -> `follow_stream` -> `Position`
@@ -34,6 +35,7 @@ from cycleback.applications.repetitions import Repetitions, find_repetitions, sp
 from cycleback.applications.sound import transfer_sound, transfer_sound_of_takes, write_with_sound
 from cycleback.applications.sync import write_synced
 from cycleback.applications.tables import locate_part, tabulate_alignment, tabulate_clock
+from cycleback.applications.timing import TimingReport, measure_timing
 
 __all__ = [
     "AnomalyReport",
@@ -42,6 +44,7 @@ __all__ = [
     "Position",
     "ProgressReport",
     "Repetitions",
+    "TimingReport",
     "TransferredLabels",
     "build_follower",
     "compare_takes",
@@ -56,6 +59,7 @@ __all__ = [
     "match_labels",
     "match_reference",
     "measure_progress",
+    "measure_timing",
     "smooth_pace",
     "split_takes",
     "tabulate_alignment",

@@ -172,6 +172,28 @@ def embed_alike(
     return first, load_or_embed(other, run=run, streams=streams, alike=first, repetitions=repetitions)
 
 
+def find_reference(
+    reference: str, videos: "EmbeddingSet", *, run: str, embeddings: Path | None
+) -> "tuple[EmbeddingSet, str]":
+    """Return an embedding set that holds the reference, and its name there.
+
+    Args:
+        reference: a name in `videos`, or the path of a video, which is embedded if it is not among them.
+        videos: what is compared with it.
+    """
+    if reference in videos:
+        return videos, reference
+    path, files = Path(reference), {name: videos.path(name) for name in videos}
+    same = [name for name, own in files.items() if own is not None and own.resolve() == path.resolve()]
+    if len(same) == 1:
+        return videos, same[0]
+    if embeddings is None and not path.is_file():
+        some = ", ".join(videos.names[:5])
+        raise UserError(f"no reference {reference!r}: give the path of a video, or one of {some}")
+    source = embed_inputs([reference], run=run, embeddings=embeddings, alike=videos)
+    return source, source.names[0]
+
+
 def parse_videos(videos: Sequence[str] | None) -> Path | list[Path]:
     """Return one folder or file as a path, several files as a list of paths."""
     if not videos:

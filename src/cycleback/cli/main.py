@@ -30,13 +30,14 @@ from cycleback.cli.search import search
 from cycleback.cli.studio import studio
 from cycleback.cli.sync import sync
 from cycleback.cli.synth import synth
+from cycleback.cli.timing import timing
 from cycleback.cli.train import train
 from cycleback.cli.transfer import transfer
 from cycleback.errors import UserError
 
 PANELS = {
     "Learn": (demo, train, embed),
-    "Use": (studio, align, sync, transfer, search, repetitions, anomalies, progress, follow),
+    "Use": (studio, align, sync, transfer, search, repetitions, timing, anomalies, progress, follow),
     "Measure": (evaluate, compare, plot),
     "Data": (data, synth, info),
 }

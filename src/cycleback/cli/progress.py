@@ -1,7 +1,7 @@
 """`cycleback progress`: measure how far the action has come at each frame."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from cycleback.cli.inputs import (
     check_table_and_picture,
     embed_alike,
     embed_inputs,
+    find_reference,
     list_inputs,
     note_repetitions,
 )
@@ -28,9 +29,6 @@ from cycleback.cli.options import (
 )
 from cycleback.cli.output import print_result
 from cycleback.errors import UserError
-
-if TYPE_CHECKING:
-    from cycleback.embeddings import EmbeddingSet
 
 
 def progress(
@@ -82,7 +80,7 @@ def progress(
     if reference is None:
         source, name = embedding_set, find_typical(embedding_set)
     else:
-        source, name = _find_reference(reference, embedding_set, run=run, embeddings=embeddings)
+        source, name = find_reference(reference, embedding_set, run=run, embeddings=embeddings)
     report = measure_progress(embedding_set, name, source=source, goal=reached, method=method)  # type: ignore[arg-type]
     if picture is not None:
         write_bytes(picture, draw_progress(report), overwrite=overwrite)
@@ -95,16 +93,3 @@ def progress(
         f"progress of {len(embedding_set)} {what} by {name}, {len(rows)} frames: {files}",
         as_json=as_json,
     )
-
-
-def _find_reference(
-    reference: str, embedding_set: "EmbeddingSet", *, run: str, embeddings: Path | None
-) -> "tuple[EmbeddingSet, str]":
-    """Return an embedding set that holds the reference, and its name there."""
-    if reference in embedding_set:
-        return embedding_set, reference
-    if embeddings is None and not Path(reference).is_file():
-        some = ", ".join(embedding_set.names[:5])
-        raise UserError(f"no reference {reference!r}: give the path of a video, or one of {some}")
-    source = embed_inputs([reference], run=run, embeddings=embeddings, alike=embedding_set)
-    return source, source.names[0]

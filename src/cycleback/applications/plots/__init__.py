@@ -5,6 +5,7 @@
     draw_repetitions  how near the frames of one video are to each other, its repetitions and periods
     draw_map          a map of videos as trajectories, with frames around it
     draw_progress     how far through the action each video is, against its time; rewards
+    draw_timing       the phases of takes as bars, with what is early or late
     draw_oddest       the video that differs most from good takes
     draw_evolution    loss and cycle-consistency rate over training
 
@@ -20,6 +21,7 @@ from cycleback.applications.plots.similarity import (
     draw_similarity,
     shared_events,
 )
+from cycleback.applications.plots.timing import draw_timing
 
 __all__ = [
     "FORMATS",
@@ -31,5 +33,6 @@ __all__ = [
     "draw_progress",
     "draw_repetitions",
     "draw_similarity",
+    "draw_timing",
     "shared_events",
 ]
