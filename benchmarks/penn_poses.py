@@ -36,7 +36,7 @@ def raw(held_out: Dataset) -> EmbeddingSet:
 
 def train_poses(dataset: Dataset, row: str, action: str, overrides: list[str]) -> tuple[EmbeddingSet, float]:
     """Train a model of one action, or of all with ""; return held-out embeddings and minutes."""
-    settings = [*parse_method(row).overrides, f"data.action={action}", *overrides]
+    settings = [*parse_method(row).overrides, f"data.action={action}", "run.restart=false", *overrides]
     held_out = dataset.split("val")
     if action:
         held_out = held_out.subset([record.name for record in held_out if record.action == action])

@@ -31,7 +31,7 @@ WIDE, NARROW = 1024, 512  # wider frozen embeddings are projected on their main 
 def row_recipe(row: str, name: str, overrides: list[str], seed: int) -> Recipe:
     """Return the named recipe with the losses of a row; baselines keep those of TCC."""
     losses = parse_method(row).overrides or parse_method("tcc").overrides
-    return load_recipe(name, [*losses, f"run.seed={seed}"], shared=overrides)
+    return load_recipe(name, [*losses, f"run.seed={seed}", "run.restart=false"], shared=overrides)
 
 
 def is_pretrained(recipe: Recipe) -> bool:

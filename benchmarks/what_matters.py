@@ -92,7 +92,7 @@ def run(dataset: Dataset, name: str, seed: int, folder: Path, cache: Path | None
         warm = load_recipe("fast", first)
         train(dataset, folder / "warm", recipe=warm, cache=cache)
         settings += [f"run.start_from={folder / 'warm'}"]
-    recipe = load_recipe("fast", shared=[*ALONE, *settings, f"run.seed={seed}"])
+    recipe = load_recipe("fast", shared=[*ALONE, *settings, f"run.seed={seed}", "run.restart=false"])
     try:
         state = train(dataset, folder / "run", recipe=recipe, cache=cache)
     except TrainingError as error:

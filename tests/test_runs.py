@@ -23,7 +23,7 @@ from cycleback.models.streams import MOTION_SIZE, POSE_SIZE, SCALES
 from cycleback.progress import Counter, ignore
 from cycleback.recipe import Recipe, build_encoder, load_recipe, recipe_toml
 from cycleback.recipe.sections import ConvSettings, DataSettings, EncoderSettings, LossSettings, MLPSettings
-from cycleback.runs import choose_device, run_split, select_part
+from cycleback.runs import choose_device, learn, run_split, select_part
 from cycleback.runs.folder import build_pretrained
 from cycleback.synth import write_dataset
 from cycleback.training import read_log
@@ -378,6 +378,50 @@ def test_sequences_of_vectors_are_trained_on_embedded_and_aligned(sequences: Pat
     assert [len(embeddings[name]) for name in embeddings.names] == [40, 45, 50, 55, 60, 65]
     assert embeddings.times("s0")[20] == pytest.approx(1.0)
     assert len(cycleback.align(embeddings["s0"], embeddings["s5"]).indices) == 40
+
+
+@pytest.mark.parametrize(
+    ("shares", "setting", "weight"),
+    [
+        ([0.4, 0.1], "loss.weights.order=0.3", 0.3),  # the second training is better
+        ([0.4, 0.5], "loss.weights.order=0.3", None),  # it is worse, and the first is kept
+        ([0.05], None, None),  # few enough: nothing is trained again
+    ],
+)
+def test_a_training_that_runs_backwards_is_made_again_once(
+    sequences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares, setting, weight
+) -> None:
+    measured = list(shares)
+    monkeypatch.setattr(learn, "backward_share", lambda embeddings: measured.pop(0))
+    recipe = load_recipe("poses", ["optimizer.num_updates=5", "run.log_every=1"])
+    state = cycleback.train(sequences, tmp_path / "run", recipe=recipe)
+    assert measured == []
+    assert (state.restart and state.restart.setting) == setting
+    assert state.backwards == min(shares)
+    saved = load_recipe(tmp_path / "run" / "recipe.toml")
+    assert saved.loss.weights.get("order") == weight
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"recipe.toml", "videos.json", "encoder.safetensors", "state.pt", "log.jsonl"}
+    first = read_log(tmp_path / "run")[0]
+    assert ("loss/order" in first) == (weight is not None)
+    assert cycleback.embed_videos(tmp_path / "run", sequences).names == ("s0", "s1", "s2", "s3", "s4", "s5")
+
+
+def test_another_start_is_tried_where_the_order_is_learned_already(
+    sequences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = [0.4, 0.2]
+    monkeypatch.setattr(learn, "backward_share", lambda embeddings: measured.pop(0))
+    settings = ["optimizer.num_updates=3", "loss.weights.order=0.3"]
+    state = cycleback.train(sequences, tmp_path / "run", recipe=load_recipe("poses", settings))
+    assert state.restart is not None and state.restart.setting == "run.seed=1"
+    videos = json.loads((tmp_path / "run" / "videos.json").read_text())
+    assert len(videos["train"]) + len(videos["held_out"]) == 6
+    measured[:] = [0.4]
+    state = cycleback.train(
+        sequences, tmp_path / "other", recipe=load_recipe("poses", [*settings, "run.restart=false"])
+    )
+    assert state.restart is None and state.backwards == 0.4
 
 
 def test_an_encoder_of_pictures_refuses_sequences(sequences: Path) -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cycleback.cli.train import describe_backwards
-from cycleback.training import read_log
+from cycleback.cli.train import describe_backwards, describe_restart
+from cycleback.training import TrainState, read_log
+from cycleback.training.state import Restart
 
 QUICK = [
     "data.frame_size=64",
@@ -144,14 +146,22 @@ def test_selection_says_which_update_was_kept(command, rendered: Path, tmp_path:
     assert "of held-out frames cycle back" in result.out
 
 
-def test_videos_matched_backwards_are_told_at_the_end() -> None:
-    forwards = [{"step": n, "loss": 1.0, "backwards": 0.5 if n < 10 else 0.0} for n in range(20)]
-    assert describe_backwards(forwards) is None
-    turned = [*forwards, *({"backwards": 0.5} for _ in range(10)), {"held_out_cycle_rate": 0.9}]
-    note = describe_backwards(turned)
-    assert note is not None and "50% of the pairs of videos are matched backwards" in note
-    assert "loss.weights.order=0.3" in note
-    assert describe_backwards([]) is None
+def test_a_second_training_is_told_and_what_is_set_is_not_advised() -> None:
+    state = TrainState(step=9, seconds=1.0, backwards=0.04)
+    assert describe_restart(state) is None and describe_backwards(state) is None
+    better = Restart("loss.weights.order=0.3", before=0.33, after=0.02, is_kept=True)
+    words = describe_restart(replace(state, restart=better))
+    assert words == (
+        "33% of the pairs of videos were matched backwards in time: trained again with "
+        "loss.weights.order=0.3, now 2%"
+    )
+    worse = Restart("run.seed=1", before=0.33, after=0.37, is_kept=False)
+    state = replace(state, backwards=0.33, restart=worse)
+    assert str(describe_restart(state)).endswith(
+        "trained again with run.seed=1, now 37%; kept the first training"
+    )
+    note = str(describe_backwards(state))
+    assert note.startswith("note: 33% of the pairs of videos") and "order" not in note
 
 
 def test_a_recipe_is_taken_by_name(command, rendered: Path, tmp_path: Path) -> None:

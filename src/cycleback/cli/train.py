@@ -1,10 +1,8 @@
 """`cycleback train`: train an encoder on a folder of videos."""
 
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +14,6 @@ from cycleback.cli.output import print_result
 if TYPE_CHECKING:
     from cycleback.training import TrainState
 
-LAST_RECORDS = 10  # of the log
 INTERRUPTED = 130  # exit code of a process that Ctrl-C ended
 
 
@@ -63,7 +60,6 @@ def train(
 
 def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json: bool) -> None:
     from cycleback.runs import saved_recipe
-    from cycleback.training import read_log
 
     total, best = saved_recipe(output).optimizer.num_updates, state.selected
     facts = {"run": str(output), "step": state.step, "kept_step": best.step if best else state.step}
@@ -72,6 +68,8 @@ def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json
     if best is not None:
         lines.append(f"kept update {best.step}: {best.held_out_cycle_rate:.1%} of held-out frames cycle back")
     facts["kept_untrained"] = state.kept_untrained
+    facts |= {"backwards": state.backwards, "restart": state.restart and vars(state.restart)}
+    lines += filter(None, [describe_restart(state)])
     if state.cycle_rates is not None:
         trained, before = (f"{rate:.1%}" for rate in state.cycle_rates)
         verdict = "kept the untrained streams" if state.kept_untrained else "training helped"
@@ -82,18 +80,29 @@ def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json
         lines.append(f"Interrupted at update {state.step} of {total}; the run is saved in {output}")
         next_command = ["train", directory, "-o", output, "--resume"]
     else:
-        lines += filter(None, [describe_backwards(read_log(output))])
+        lines += filter(None, [describe_backwards(state)])
         lines.append(f"trained in {state.seconds:.0f} s: {output}")
         next_command = ["embed", directory, "--run", output]
     print_result(facts, "\n".join(lines), next_command, as_json=as_json)
 
 
-def describe_backwards(log: Sequence[Mapping[str, float]]) -> str | None:
-    """Return a note if, at the end of training, too many pairs of videos are matched backwards in time."""
+def describe_restart(state: "TrainState") -> str | None:
+    """Say why and how it was trained again, and with what result."""
+    if state.restart is None:
+        return None
+    restart = state.restart
+    what = f"{restart.before:.0%} of the pairs of videos were matched backwards in time"
+    kept = "" if restart.is_kept else "; kept the first training"
+    return f"{what}: trained again with {restart.setting}, now {restart.after:.0%}{kept}"
+
+
+def describe_backwards(state: "TrainState") -> str | None:
+    """Return a note if too many pairs of videos are matched backwards in time by what is kept."""
     from cycleback.alignment.cycles import MAX_BACKWARD_SHARE
 
-    shares = [record["backwards"] for record in log if "backwards" in record][-LAST_RECORDS:]
-    if not shares or fmean(shares) <= MAX_BACKWARD_SHARE:
+    if state.backwards is None or state.backwards <= MAX_BACKWARD_SHARE:
         return None
-    share = f"{fmean(shares):.0%} of the pairs of videos are matched backwards in time"
-    return f"note: {share}. Cycles cannot detect this. Try more updates, or loss.weights.order=0.3"
+    return (
+        f"note: {state.backwards:.0%} of the pairs of videos are matched backwards in time by nearest "
+        "neighbours. Align with --method auto or dtw, whose path never runs backwards."
+    )

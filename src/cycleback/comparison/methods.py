@@ -116,4 +116,5 @@ def method_recipe(method: Method, *, recipe: str, overrides: Sequence[str], seed
         if override.startswith(("loss.weights", "run.seed")):
             option = "--methods" if override.startswith("loss") else "--seed"
             raise ConfigError(f"{override.split('=')[0]} is set by {option}: every row has its own losses.")
-    return load_recipe(recipe, [f"run.seed={seed}", *method.overrides], shared=overrides)
+    own = [f"run.seed={seed}", "run.restart=false", *method.overrides]  # a restart may add another loss
+    return load_recipe(recipe, own, shared=overrides)

@@ -1,13 +1,18 @@
 """Train an encoder on a folder of videos into a run folder."""
 
 import dataclasses
+import os
+import shutil
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from cycleback.alignment.cycles import warped_cycle_rate
+from cycleback.alignment.cycles import MAX_BACKWARD_SHARE, backward_share, warped_cycle_rate
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset
 from cycleback.errors import ConfigError
 from cycleback.files import write_text
@@ -26,6 +31,7 @@ from cycleback.recipe import (
 )
 from cycleback.recipe.sections import EncoderSettings
 from cycleback.runs.folder import (
+    VIDEOS_FILE,
     choose_device,
     create_run,
     find_run,
@@ -38,6 +44,7 @@ from cycleback.runs.folder import (
 from cycleback.training import Processes, Trainer, TrainState, join_processes, mix_seed
 from cycleback.training.failures import explain_save_failures
 from cycleback.training.held_out import MAX_VIDEOS, choose_held_out, embed_video, held_out_cycle_rate
+from cycleback.training.state import Restart
 from cycleback.training.videos import (
     fit_base,
     label_phases,
@@ -46,6 +53,11 @@ from cycleback.training.videos import (
     load_times,
     load_videos,
 )
+
+AGAIN_FOLDER = "again"  # in the run folder, while it is trained again
+ORDER_WEIGHT = 0.3  # of the order loss in a second training
+WholeVideo = tuple[Tensor, Tensor | None]
+"""A video as an encoder trains on it, and its streams that the base does not see."""
 
 
 def train(
@@ -88,19 +100,129 @@ def train(
                 trainer, evaluate_held_out = _prepare(
                     output, recipe, dataset, cache=cache, progress=progress, processes=processes
                 )
-        settings = tomllib.loads(recipe_toml(recipe))["encoder"]
         with remove_unsaved(output, is_new=is_new):
-            state = trainer.run(
-                output,
-                evaluate_held_out=evaluate_held_out,
-                on_step=progress.on_training(output.name, recipe.optimizer.num_updates),
-                on_save=lambda step, encoder=trainer.encoder: save_encoder(output, encoder, settings),  # type: ignore[misc]
+            state = _run(trainer, output, recipe, evaluate_held_out, progress=progress)
+        frames = FrameCache(cache, size=trainer.encoder.frame_size, fit=trainer.encoder.fit)
+        if not state.is_interrupted:
+            state = _measure_backwards(
+                output, dataset, state, encoder=trainer.encoder, frames=frames, processes=processes
             )
+            if recipe.run.restart and (state.backwards or 0.0) > MAX_BACKWARD_SHARE:
+                recipe, state = _train_again(
+                    output, recipe, dataset, state, frames=frames, progress=progress, processes=processes
+                )
         if processes.is_first and not state.is_interrupted:
-            frames = FrameCache(cache, size=trainer.encoder.frame_size, fit=trainer.encoder.fit)
             state = _keep_better(output, recipe, dataset, state, encoder=trainer.encoder, frames=frames)
         del trainer, evaluate_held_out  # before the processes part, see `join_processes`
     return state
+
+
+def _run(
+    trainer: Trainer,
+    output: Path,
+    recipe: Recipe,
+    evaluate_held_out: Callable[[], float] | None,
+    *,
+    progress: Progress,
+) -> TrainState:
+    """Train to the end of a recipe, into a run folder."""
+    settings = tomllib.loads(recipe_toml(recipe))["encoder"]
+    return trainer.run(
+        output,
+        evaluate_held_out=evaluate_held_out,
+        on_step=progress.on_training(output.name, recipe.optimizer.num_updates),
+        on_save=lambda step: save_encoder(output, trainer.encoder, settings),
+    )
+
+
+def _train_again(
+    output: Path,
+    recipe: Recipe,
+    dataset: Dataset,
+    state: TrainState,
+    *,
+    frames: FrameCache,
+    progress: Progress,
+    processes: Processes,
+) -> tuple[Recipe, TrainState]:
+    """Train once more where pairs run backwards, and keep the run whose pairs do so less.
+
+    A cycle to another video and back has no direction, so the first updates decide. The order loss makes
+    matches run forwards; if it is used already, another start is tried.
+    """
+    other, setting = _change_start(recipe)
+    draft = output / AGAIN_FOLDER
+    with processes.first_alone():
+        if processes.is_first:
+            shutil.rmtree(draft, ignore_errors=True)
+            write_text(draft / RECIPE_FILE, recipe_toml(other), overwrite=True)
+            shutil.copy(output / VIDEOS_FILE, draft / VIDEOS_FILE)
+        trainer, evaluate_held_out = _prepare(
+            draft, other, dataset, cache=frames.root, progress=Progress(), processes=processes
+        )
+    try:
+        second = _run(trainer, draft, other, evaluate_held_out, progress=progress)
+        seconds = state.seconds + second.seconds
+        if second.is_interrupted:  # the first training is complete
+            return recipe, state
+        second = _measure_backwards(
+            draft, dataset, second, encoder=trainer.encoder, frames=frames, processes=processes
+        )
+        before, after = state.backwards or 0.0, second.backwards or 0.0
+        restart = Restart(setting, before, after, is_kept=after < before)
+        if not restart.is_kept:
+            return recipe, dataclasses.replace(state, seconds=seconds, restart=restart)
+        if processes.is_first:
+            with explain_save_failures(output):  # the recipe last, as in `_keep_better`
+                for path in sorted(draft.iterdir(), key=lambda path: path.name == RECIPE_FILE):
+                    os.replace(path, output / path.name)
+        return other, dataclasses.replace(second, seconds=seconds, restart=restart)
+    finally:
+        if processes.is_first:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _change_start(recipe: Recipe) -> tuple[Recipe, str]:
+    """Return the recipe of a second training, and the setting in which it differs."""
+    if not recipe.loss.is_used("order"):
+        weights = {**recipe.loss.weights, "order": ORDER_WEIGHT}
+        changed = dataclasses.replace(recipe, loss=dataclasses.replace(recipe.loss, weights=weights))
+        return changed, f"loss.weights.order={ORDER_WEIGHT:g}"
+    seed = recipe.run.seed + 1
+    return dataclasses.replace(recipe, run=dataclasses.replace(recipe.run, seed=seed)), f"run.seed={seed}"
+
+
+def _measure_backwards(
+    output: Path,
+    dataset: Dataset,
+    state: TrainState,
+    *,
+    encoder: Encoder,
+    frames: FrameCache,
+    processes: Processes,
+) -> TrainState:
+    """Add to the state which share of the pairs of videos the saved encoder matches backwards in time."""
+    share = -1.0
+    records = _choose_judges(output, dataset)
+    if processes.is_first and records and not _was_judged(output):
+        load_weights(output, encoder)  # the best of the run need not be the last
+        share = backward_share(_embed_whole(encoder, _load_whole(encoder, records, frames)))
+    share = processes.from_first(share)
+    return dataclasses.replace(state, backwards=None if share < 0 else share)
+
+
+def _load_whole(encoder: Encoder, records: Sequence[VideoRecord], frames: FrameCache) -> list[WholeVideo]:
+    """Load whole videos in the form they are trained on, each with the streams that the base does not see."""
+    device = encoder.device
+    videos = load_videos(encoder, records, frames=frames, device=device)
+    found = load_sides(encoder, records, frames=frames, device=device)
+    sides: Sequence[Tensor | None] = found or [None] * len(records)
+    return list(zip(videos, sides, strict=True))
+
+
+def _embed_whole(encoder: Encoder, videos: Sequence[WholeVideo]) -> list[NDArray[np.float32]]:
+    """Embed whole videos: (N, D) each."""
+    return [embed_video(encoder.eval(), video, side) for video, side in videos]
 
 
 def _check_loss(recipe: Recipe) -> None:
@@ -168,26 +290,27 @@ def _keep_better(
 ) -> TrainState:
     """Replace the trained encoder of streams by the untrained one unless its warps agree better.
 
-    They are compared without labels, on the held-out videos or, if these are fewer than three, on the
-    training videos. Two videos tell nothing: warping them is all that training could learn from.
+    An encoder that still matches pairs backwards, more than the untrained one, is replaced, too. They are
+    compared without labels, on the held-out videos or, if these are fewer than three, on the training videos.
+    Two videos tell nothing: warping them is all that training could learn from.
     """
     base = encoder.base
     if not isinstance(base, FusedBase) or not base.is_frozen or isinstance(encoder.embedder, PooledEmbedder):
         return state
     untrained = Encoder(base, PooledEmbedder(base.channels), frame_size=encoder.frame_size, fit=encoder.fit)
     records = _choose_judges(output, dataset)
-    rates = None
-    was_judged = load_settings(output)["embedder"] == "pooled"  # by a process that was killed right after
-    if records and not was_judged:
+    rates, shares = None, (0.0, 0.0)
+    if records and not _was_judged(output):
         load_weights(output, encoder)  # the best of the run need not be the last
-        videos = load_videos(encoder, records, frames=frames, device=encoder.device)
-        trained, before = (
-            warped_cycle_rate([embed_video(each.eval(), video) for video in videos])
-            for each in (encoder, untrained)
-        )
-        rates = (trained, before)
-    is_better = rates is not None and rates[0] > rates[1]
+        videos = _load_whole(encoder, records, frames)
+        embedded = [_embed_whole(each, videos) for each in (encoder, untrained)]
+        rates = (warped_cycle_rate(embedded[0]), warped_cycle_rate(embedded[1]))
+        shares = (backward_share(embedded[0]), backward_share(embedded[1]))
+        state = dataclasses.replace(state, backwards=shares[0])
+    runs_backwards = shares[0] > MAX_BACKWARD_SHARE and shares[1] < shares[0]
+    is_better = rates is not None and rates[0] > rates[1] and not runs_backwards
     if not is_better:
+        state = dataclasses.replace(state, backwards=shares[1] if records else None)
         settings = {
             **vars(recipe.encoder),
             "embedder": "pooled",
@@ -209,6 +332,11 @@ def _choose_judges(output: Path, dataset: Dataset) -> list[VideoRecord]:
         if len(largest) >= 3:
             return largest[:MAX_VIDEOS]
     return []
+
+
+def _was_judged(output: Path) -> bool:
+    """Return whether the run keeps the untrained streams, maybe by a process that was killed right after."""
+    return bool(load_settings(output)["embedder"] == "pooled")
 
 
 def _default_of(recipe: Recipe) -> object:

@@ -73,6 +73,8 @@ class RunSettings:
     ema_decay: ShareBelow1 = 0.0  # save a running average of the weights with this decay; 0: the weights
     select_every: CountOr0 = 0  # updates between evaluations of the held-out videos; 0 keeps the last weights
     patience: CountOr0 = 0  # held-out evaluations without progress before training stops; 0 never stops early
+    # if held-out pairs run backwards, train again once: with the order loss, or from another start
+    restart: bool = True
     tensorboard: bool = False  # also write the log for TensorBoard
 
     def __post_init__(self) -> None:

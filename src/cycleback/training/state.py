@@ -38,6 +38,19 @@ class TrainState:
     kept_untrained: bool = False  # whether training did not help, so that the untrained encoder was kept
     # shares of frames that cycle back by warping, trained and untrained; None if too few videos tell
     cycle_rates: tuple[float, float] | None = None
+    # share of the pairs of videos that are matched backwards; None if too few videos tell
+    backwards: float | None = None
+    restart: "Restart | None" = None  # whether and how it was trained again because of that
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A second training, because too many pairs of videos were matched backwards in time."""
+
+    setting: str  # what was changed, such as "loss.weights.order=0.3"
+    before: float  # share of the pairs that ran backwards after the first training
+    after: float  # and after the second
+    is_kept: bool  # whether the second training is the one that is kept
 
 
 def save_state(folder: Path, state: TrainState, parts: Parts) -> None:
