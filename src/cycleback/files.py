@@ -139,18 +139,24 @@ def _is_inside(file: Path, folder: Path) -> bool:
 
 
 @contextmanager
-def atomic_file(path: Path | str, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a draft path beside `path` to write to; it replaces `path` when the block succeeds."""
+def atomic_file(path: Path | str, *, overwrite: bool = False, flush: bool = True) -> Iterator[Path]:
+    """Yield a draft path beside `path` to write to; it replaces `path` when the block succeeds.
+
+    Args:
+        flush: False for a file with a checksum that can be made again, where flushing takes longer than that.
+    """
     path = check_output(path, overwrite=overwrite)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _claim_draft(path, _create_file) as draft:
             with _name_targets({draft: path}):
                 yield draft
-            _flush(draft)
+            if flush:
+                _flush(draft)
             check_output(path, overwrite=overwrite)  # another process may have been faster
             os.replace(draft, path)
-        _flush(path.parent)
+        if flush:
+            _flush(path.parent)
     except OSError as error:
         raise _cannot_write(path, error) from error
 

@@ -203,7 +203,7 @@ def test_a_full_disk_leaves_no_feature_maps(
     cache = FrameCache(tmp_path / "cache", size=(32, 32))
     cache.load(record)
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(UserError, match=r"cannot write .*features.*: No space left on device"):
+    with pytest.raises(UserError, match=r"cannot write the frame cache in .*: No space left on device"):
         FeatureCache(cache, encoder.base).load(record)
     assert not [path for path in cache.folder(record).iterdir() if "features" in path.name]
 

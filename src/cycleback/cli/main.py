@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from cycleback import __version__
 from cycleback.cli.align import align
 from cycleback.cli.anomalies import anomalies
+from cycleback.cli.cache import cache
 from cycleback.cli.compare import compare
 from cycleback.cli.data import data
 from cycleback.cli.demo import demo
@@ -39,7 +40,7 @@ PANELS = {
     "Learn": (demo, train, embed),
     "Use": (studio, align, sync, transfer, search, repetitions, timing, anomalies, progress, follow),
     "Measure": (evaluate, compare, plot),
-    "Data": (data, synth, info),
+    "Data": (data, synth, cache, info),
 }
 
 

@@ -116,7 +116,9 @@ def _fuse(features: FusedFeatures, record: VideoRecord, indices: NDArray[np.int6
     cached, raw = features.frames.load(record), features.load_raw(record)
     times = np.arange(len(indices)) / _frame_rate(cached.times)
     if features.maps is not None and "appearance" in raw:
-        raw["appearance"] = _take(raw["appearance"], indices, _blank_map(features.maps, record, indices))
+        blank = _blank_map(features.maps, record, indices)
+        mean = None if blank is None else blank.astype(np.float32).mean(axis=(1, 2), keepdims=True)
+        raw["appearance"] = _take(raw["appearance"], indices, mean)
     frames = _take(cached.frames, indices)
     if "motion" in raw:
         raw["motion"] = _measure_motion(frames, times)

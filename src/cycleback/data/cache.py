@@ -3,10 +3,13 @@
 A cache is a folder that may be deleted at any time. Entries are found by the content of the video and the
 settings, so moved or renamed videos are not decoded again. Several processes may use one cache at once.
 
-An entry is a folder of frames.npy, times.npy, motion.npy and meta.json. It is not written through
-`cycleback.files`: several processes may write the same entry, the first complete one stays, and gigabytes
-that can be decoded again are not flushed to disk. Entries of earlier versions have no motion.npy; it is
-measured from their frames when it is first read. A new formula of motion needs a new file name.
+An entry is a folder of times.npy, meta.json and files that can be made again: frames.npy, motion.npy,
+features, poses and embeddings. Each array ends in a checksum, and one with a changed byte is made again.
+Frames are kept for trainings that see them, and removed where they were decoded only to measure something.
+
+An entry is not written through `cycleback.files`: several processes may write the same entry, the first
+complete one stays, and gigabytes that can be decoded again are not flushed to disk. A new formula of motion
+needs a new file name. `cache_room` keeps the whole within its limit.
 
 Letters: N frames of a video, H W pixels.
 """
@@ -20,19 +23,23 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cycleback.data.arrays import add_checksum, open_array, write_array, write_rows
+from cycleback.data.cache_room import CacheRoom
 from cycleback.data.records import VideoRecord
 from cycleback.data.sources import iter_images, record_digest
 from cycleback.errors import DataError, UserError
-from cycleback.files import atomic_file
+from cycleback.files import atomic_file, hold_lock, is_abandoned
 from cycleback.progress import Counter, ignore
 from cycleback.video import FrameChunk, iter_frames
 from cycleback.video.motion import MOTION_SHAPE, MotionMeter
@@ -42,19 +49,14 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
 CACHE_VARIABLE = "CYCLEBACK_CACHE"
 FORMAT_VERSION = 1
-MOTION_FILE = "motion.npy"
+TIMES_FILE, FRAMES_FILE, MOTION_FILE = "times.npy", "frames.npy", "motion.npy"
 CHUNK_FRAMES = 64  # read at a time to measure motion
 MAX_ATTEMPTS = 4  # to open an entry: another process may be replacing the same damaged one
 TEMPORARY = ".filling-"
 MIN_AGE_S = 60.0  # a temporary folder younger than this may not be locked yet
-ABANDONED_S = 24 * 3600.0  # where files cannot be locked, only the age tells
+AHEAD = 4  # videos that are decoded before they are asked for
 
 
 def default_cache_root() -> Path:
@@ -64,16 +66,26 @@ def default_cache_root() -> Path:
 
 @dataclass(frozen=True)
 class CachedFrames:
-    """All frames of one video at the size of the cache."""
+    """One video in the cache."""
 
-    frames: NDArray[np.uint8]  # (N, H, W, 3) RGB, read-only, mapped from disk: only indexed frames are read
     times: NDArray[np.float64]  # (N,) presentation time of each frame in seconds, the first at 0
     folder: Path  # of the entry
+    open_frames: Callable[[], NDArray[np.uint8]] = field(repr=False)
+    on_growth: Callable[[int], None] = field(repr=False)  # called with the bytes that were written
 
     @property
     def num_frames(self) -> int:
         """N."""
         return len(self.times)
+
+    @cached_property
+    def frames(self) -> NDArray[np.uint8]:
+        """All frames (N, H, W, 3) RGB at the size of the cache.
+
+        Read-only and mapped from disk: only indexed frames are read. They are decoded again if they were not
+        kept.
+        """
+        return self.open_frames()
 
     @property
     def motion(self) -> NDArray[np.float16]:
@@ -81,20 +93,50 @@ class CachedFrames:
 
         Read-only and mapped from disk. It is measured from the frames if the file is missing or damaged.
         """
-        path = self.folder / MOTION_FILE
-        motion = _open_motion(path, self.num_frames)
+        motion = self.find(MOTION_FILE, np.float16, MOTION_SHAPE)
         if motion is None:
-            self._measure_motion(path)
-            motion = _open_motion(path, self.num_frames)
+            self._measure_motion()
+            motion = self.find(MOTION_FILE, np.float16, MOTION_SHAPE)
         if motion is None:
-            raise DataError(f"the motion of a video cannot be stored in {path}. Delete that file.")
+            raise DataError(f"the motion of a video cannot be stored in {self.folder}. Delete that folder.")
         return motion
 
-    def _measure_motion(self, path: Path) -> None:
-        with atomic_file(path, overwrite=True) as draft, _measure_motion(draft) as push:
+    def find(self, name: str, dtype: DTypeLike, shape: tuple[int | None, ...]) -> NDArray[Any] | None:
+        """Map an array (N, *shape) of the entry from disk; None if it is missing or damaged."""
+        return open_array(self.folder / name, dtype, (self.num_frames, *shape))
+
+    @contextmanager
+    def add(self, name: str) -> Iterator[Path]:
+        """Yield a draft path for a file of the entry, to be written with a checksum."""
+        path = self.folder / name
+        with (
+            explain_full_cache(self.folder.parent.parent),
+            atomic_file(path, overwrite=True, flush=False) as draft,  # others may have been faster
+        ):
+            yield draft
+            size = draft.stat().st_size
+        self.on_growth(size)
+
+    def _measure_motion(self) -> None:
+        with self.add(MOTION_FILE) as draft, _measure_motion(draft) as push:
             for start in range(0, self.num_frames, CHUNK_FRAMES):
                 chunk = slice(start, start + CHUNK_FRAMES)
                 push(self.frames[chunk], self.times[chunk])
+
+
+@contextmanager
+def explain_full_cache(root: Path) -> Iterator[None]:
+    """Say what to do if the cache in `root` cannot be written."""
+    try:
+        yield
+    except (OSError, UserError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):
+            raise
+        raise DataError(
+            f"cannot write the frame cache in {root}: {cause.strerror or cause}. Make room, for example with "
+            f"cycleback cache clear, or set {CACHE_VARIABLE} to a writable folder with enough space."
+        ) from cause
 
 
 class FrameCache:
@@ -124,6 +166,9 @@ class FrameCache:
         self.fit: Fit = fit
         self._decode = decode
         self._digests: dict[tuple[Path, int, int], str] = {}  # an unchanged file is hashed once
+        self._room = CacheRoom(self.root)
+        self._decoded: set[Path] = set()  # entries whose frames this object has decoded
+        self._is_swept = False  # whether leftovers of killed processes were removed
 
     def folder(self, record: VideoRecord) -> Path:
         """Return the folder of a video's entry, which may not exist yet. Reads the video file to hash it."""
@@ -143,14 +188,34 @@ class FrameCache:
         return self._digests[state]
 
     def load(self, record: VideoRecord) -> CachedFrames:
-        """Return the frames of a video, decoding them if the entry is missing or damaged."""
-        return self._load(record, threading.Event())
+        """Return the entry of a video, which is decoded if it is missing or damaged."""
+        return self._load(record, threading.Event(), with_frames=False)
+
+    def find(self, record: VideoRecord) -> CachedFrames | None:
+        """Return the entry of a video if there is one; nothing is decoded."""
+        self._room.mark()
+        return self._open(record, self.folder(record))
+
+    def release(self, record: VideoRecord) -> None:
+        """Remove the frames of a video if this object decoded them: what was measured from them is kept."""
+        folder = self.folder(record)
+        if folder in self._decoded:
+            self._decoded.discard(folder)
+            with suppress(OSError):  # where files that are mapped cannot be removed
+                (folder / FRAMES_FILE).unlink()
+
+    def keep(self, record: VideoRecord) -> None:
+        """Let the frames of a video stay when it is released."""
+        self._decoded.discard(self.folder(record))
 
     def load_tensors(self, records: Iterable[VideoRecord], *, device: "torch.device") -> "list[Tensor]":
         """Copy all frames of the videos into the memory of `device`, each video uint8 (N, H, W, 3)."""
         import torch
 
+        records = list(records)
         videos = [self.load(record).frames for record in records]
+        for record in records:
+            self.keep(record)
         nbytes = sum(frames.nbytes for frames in videos)
         too_large = DataError(
             f"{nbytes / 2**30:.1f} GiB of frames do not fit into the memory of {device}. "
@@ -164,7 +229,12 @@ class FrameCache:
             raise too_large from error
 
     def fill(
-        self, records: Iterable[VideoRecord], *, progress: Counter = ignore, workers: int | None = None
+        self,
+        records: Iterable[VideoRecord],
+        *,
+        progress: Counter = ignore,
+        workers: int | None = None,
+        with_frames: bool = True,
     ) -> None:
         """Decode all videos that are not in the cache yet; sequences need no decoding and are skipped.
 
@@ -175,79 +245,150 @@ class FrameCache:
             progress: called with (videos done, videos) after each video, in the calling thread.
             workers: videos decoded at a time (default: half the cores, at least 2). Decoding one video
                 already uses several cores.
+            with_frames: whether to decode videos again whose frames were not kept.
         """
         videos = [record for record in records if record.kind != "sequence"]
-        for done, _ in enumerate(self._decode_all(videos, workers=workers), start=1):
+        filled = self._decode_all(videos, workers=workers, with_frames=lambda _: with_frames)
+        for done, (record, is_usable) in enumerate(filled, start=1):
+            if with_frames and is_usable:
+                self.keep(record)
             progress(done, len(videos))
 
-    def iter_filled(self, records: Sequence[VideoRecord]) -> Iterator[VideoRecord]:
-        """Yield each video as soon as it is in the cache, while the others are being decoded.
+    def iter_filled(
+        self, records: Sequence[VideoRecord], *, with_frames: Callable[[CachedFrames], bool] = lambda _: True
+    ) -> Iterator[VideoRecord]:
+        """Yield each video as soon as it is in the cache, while the next ones are being decoded.
 
         After a video that cannot be used no more are yielded. The error is raised when all are decoded, as by
         `fill`.
+
+        Args:
+            with_frames: tells whether to decode a video again whose frames were not kept.
         """
         has_failed = False
-        for record, is_usable in self._decode_all(records):
+        for record, is_usable in self._decode_all(records, with_frames=with_frames):
             has_failed |= not is_usable
             if not has_failed:
                 yield record
 
     def _decode_all(
-        self, videos: Sequence[VideoRecord], *, workers: int | None = None
+        self,
+        videos: Sequence[VideoRecord],
+        *,
+        with_frames: Callable[[CachedFrames], bool],
+        workers: int | None = None,
     ) -> Iterator[tuple[VideoRecord, bool]]:
-        """Yield each video once it is decoded, and whether it can be used; raise the errors at the end."""
+        """Yield each video once it is decoded, and whether it can be used; raise the errors at the end.
+
+        Only a few videos are decoded ahead, so that frames that are released do not pile up.
+        """
         stop = threading.Event()
         failures: dict[str, UserError] = {}
+        workers = workers or max(2, (os.cpu_count() or 1) // 2)
 
         def fill_one(record: VideoRecord) -> None:
-            self._load(record, stop)  # the result is dropped, so that a thousand videos are not held open
+            self._load(record, stop, with_frames=with_frames)  # the result is dropped: mapped files add up
 
-        with ThreadPoolExecutor(workers or max(2, (os.cpu_count() or 1) // 2)) as pool:
-            futures = {pool.submit(fill_one, record): record for record in videos}
+        with ThreadPoolExecutor(workers) as pool:
+            waiting, running = iter(videos), dict[Future[None], VideoRecord]()
             try:
-                for future in as_completed(futures):
-                    error = future.exception()
-                    if isinstance(error, UserError):
-                        failures[futures[future].name] = error
-                    elif error is not None:
-                        raise error
-                    yield futures[future], error is None
+                while True:
+                    for record in islice(waiting, workers + AHEAD - len(running)):
+                        running[pool.submit(fill_one, record)] = record
+                    if not running:
+                        break
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        record, error = running.pop(future), future.exception()
+                        if isinstance(error, UserError):
+                            failures[record.name] = error
+                        elif error is not None:
+                            raise error
+                        yield record, error is None
             except BaseException:  # Ctrl-C, or the caller stops: end the workers at their next chunk
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         _raise_failures(failures, videos)
 
-    def _load(self, record: VideoRecord, stop: threading.Event) -> CachedFrames:
+    def _load(
+        self,
+        record: VideoRecord,
+        stop: threading.Event,
+        *,
+        with_frames: bool | Callable[[CachedFrames], bool],
+    ) -> CachedFrames:
+        self._room.mark()
         folder = self.folder(record)
         for attempt in range(MAX_ATTEMPTS):
             is_there = folder.exists()
-            entry = _open_entry(folder, self.size)
+            entry = self._open(record, folder)
             if entry is not None:
-                return entry
+                are_needed = with_frames if isinstance(with_frames, bool) else with_frames(entry)
+                if not are_needed or self._find_frames(entry) is not None:
+                    return entry
+                if self._write_frames(record, entry, stop):
+                    continue
             if attempt + 1 < MAX_ATTEMPTS:
                 self._write(record, folder, stop, is_damaged=is_there)
         raise DataError(f"{record.name}: its frames cannot be stored in {folder}. Delete that folder.")
 
-    def _write(self, record: VideoRecord, folder: Path, stop: threading.Event, *, is_damaged: bool) -> None:
-        read = iter_images if record.kind == "frames" else self._decode or iter_frames
-
-        def decode() -> Iterator[FrameChunk]:
-            for chunk in read(record.path, size=self.size, fit=self.fit):
-                if stop.is_set():
-                    raise DataError("decoding was stopped")
-                yield chunk
-
+    def _open(self, record: VideoRecord, folder: Path) -> CachedFrames | None:
+        """Open the entry in `folder`, or return None if it is missing or damaged (truncated, unreadable)."""
         try:
+            num_frames = int(json.loads((folder / "meta.json").read_text("utf-8"))["num_frames"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        times = open_array(folder / TIMES_FILE, np.float64, (num_frames,))
+        if times is None:
+            return None
+
+        def open_frames() -> NDArray[np.uint8]:
+            whole = self._load(record, threading.Event(), with_frames=True)
+            frames = self._find_frames(whole)
+            if frames is None:
+                raise DataError(
+                    f"{record.name}: another program removed its frames from {folder}. Try again."
+                )
+            return frames
+
+        return CachedFrames(np.array(times), folder, open_frames, self._room.grew)
+
+    def _find_frames(self, entry: CachedFrames) -> NDArray[np.uint8] | None:
+        return entry.find(FRAMES_FILE, np.uint8, (*self.size, 3))
+
+    def _decode_chunks(self, record: VideoRecord, stop: threading.Event) -> Iterator[FrameChunk]:
+        read = iter_images if record.kind == "frames" else self._decode or iter_frames
+        for chunk in read(record.path, size=self.size, fit=self.fit):
+            if stop.is_set():
+                raise DataError("decoding was stopped")
+            yield chunk
+
+    def _write_frames(self, record: VideoRecord, entry: CachedFrames, stop: threading.Event) -> bool:
+        """Decode the frames of an entry again; return whether they are as many as before."""
+        count = 0
+        with (
+            entry.add(FRAMES_FILE) as draft,
+            write_rows(draft, np.uint8, (*self.size, 3), with_checksum=True) as append,
+        ):
+            for chunk in self._decode_chunks(record, stop):
+                append(chunk.frames)
+                count += len(chunk.frames)
+        self._decoded.add(entry.folder)
+        if count != entry.num_frames:  # the entry is of another decoder
+            (entry.folder / TIMES_FILE).unlink(missing_ok=True)
+        return count == entry.num_frames
+
+    def _write(self, record: VideoRecord, folder: Path, stop: threading.Event, *, is_damaged: bool) -> None:
+        with explain_full_cache(self.root):
             if is_damaged:
-                _discard_damaged(folder, self.size)
-            remove_abandoned(folder.parent)
-            _write_entry(folder, decode(), size=self.size, source=str(record.path))
-        except OSError as error:
-            raise DataError(
-                f"cannot write the frame cache in {self.root}: {error.strerror or error}. "
-                f"Set {CACHE_VARIABLE} to a writable folder with enough space."
-            ) from error
+                _discard_damaged(folder, lambda place: self._open(record, place) is not None)
+            if not self._is_swept:
+                self._is_swept = True
+                remove_abandoned(folder.parent)
+            chunks = self._decode_chunks(record, stop)
+            size = _write_entry(folder, chunks, size=self.size, source=str(record.path))
+        self._decoded.add(folder)
+        self._room.grew(size)
 
 
 def _memory_bytes() -> float:
@@ -271,30 +412,10 @@ def _raise_failures(failures: dict[str, UserError], records: Sequence[VideoRecor
         )
 
 
-def _open_entry(folder: Path, size: tuple[int, int]) -> CachedFrames | None:
-    """Open the entry in `folder`, or return None if it is missing or damaged (truncated, unreadable)."""
-    try:
-        meta = json.loads((folder / "meta.json").read_text("utf-8"))
-        frames = np.load(folder / "frames.npy", mmap_mode="r", allow_pickle=False)
-        times = np.load(folder / "times.npy", allow_pickle=False)
-        expected = (int(meta["num_frames"]), *size, 3)
-        is_whole = frames.shape == expected and frames.dtype == np.uint8 and times.shape == expected[:1]
-    except (OSError, ValueError, KeyError, TypeError, EOFError):
-        return None
-    return CachedFrames(frames, times, folder) if is_whole else None
-
-
-def _open_motion(path: Path, num_frames: int) -> NDArray[np.float16] | None:
-    """Open the motion of an entry, or return None if it is missing or damaged."""
-    try:
-        motion: NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return motion if motion.shape == (num_frames, *MOTION_SHAPE) and motion.dtype == np.float16 else None
-
-
-def _write_entry(folder: Path, chunks: Iterable[FrameChunk], *, size: tuple[int, int], source: str) -> None:
+def _write_entry(folder: Path, chunks: Iterable[FrameChunk], *, size: tuple[int, int], source: str) -> int:
     """Write an entry chunk by chunk, in constant memory, and rename it to `folder` when it is complete.
+
+    Returns its bytes.
 
     If another process has completed the same entry meanwhile, that one stays: both hold the same frames.
     `source` is stored in meta.json for people who look into the cache.
@@ -302,12 +423,14 @@ def _write_entry(folder: Path, chunks: Iterable[FrameChunk], *, size: tuple[int,
     temporary = folder.parent / f"{TEMPORARY}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
     temporary.mkdir(parents=True)
     try:
-        with _lock(temporary):
+        with hold_lock(temporary):
             times = _stream_chunks(temporary, chunks, size)
-            np.save(temporary / "times.npy", times)
+            write_array(temporary / TIMES_FILE, times, with_checksum=True)
             meta = {"version": FORMAT_VERSION, "num_frames": len(times), "source": source}
             (temporary / "meta.json").write_text(json.dumps(meta), "utf-8")
+            nbytes = sum(path.stat().st_size for path in temporary.iterdir())
             _rename(temporary, folder)
+            return nbytes
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -316,7 +439,7 @@ def _stream_chunks(folder: Path, chunks: Iterable[FrameChunk], size: tuple[int, 
     """Write the frames of all chunks and their motion, and return their times (N,)."""
     times: list[NDArray[np.float64]] = [np.empty(0)]
     with (
-        _grow_array(folder / "frames.npy", np.uint8, (*size, 3)) as append,
+        write_rows(folder / FRAMES_FILE, np.uint8, (*size, 3), with_checksum=True) as append,
         _measure_motion(folder / MOTION_FILE) as push,
     ):
         for chunk in chunks:
@@ -330,43 +453,14 @@ def _stream_chunks(folder: Path, chunks: Iterable[FrameChunk], size: tuple[int, 
 def _measure_motion(path: Path) -> Iterator[Callable[[NDArray[np.uint8], NDArray[np.float64]], None]]:
     """Create the motion file of a video and yield a function that takes its next frames and their times."""
     meter = MotionMeter()
-    with _grow_array(path, np.float16, MOTION_SHAPE) as append:
+    with write_rows(path, np.float16, MOTION_SHAPE) as append:
         yield lambda frames, times: append(meter.push(frames, times))
-    motion = np.load(path, mmap_mode="r+")
+    motion = np.load(path, mmap_mode="r")
     if len(motion) > 1:
-        motion[0] = motion[1]  # no frame is shown before the first
-
-
-@contextmanager
-def _grow_array(
-    path: Path, dtype: DTypeLike, shape: tuple[int, ...]
-) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Create an .npy file (N, *shape) and yield a function that appends rows (n, *shape) to it.
-
-    The header is first written for zero rows and rewritten at the end: numpy leaves room in it for the first
-    axis to grow.
-    """
-    length = 0
-
-    def append(rows: NDArray[Any]) -> None:
-        nonlocal length
-        stream.write(np.ascontiguousarray(rows).data)
-        length += len(rows)
-
-    with path.open("wb") as stream:
-        _write_header(stream, dtype, (0, *shape))
-        start = stream.tell()
-        yield append
-        stream.seek(0)
-        _write_header(stream, dtype, (length, *shape))
-        if stream.tell() != start:
-            raise RuntimeError(f"the header of {path.name} grew from {start} to {stream.tell()} bytes")
-
-
-def _write_header(stream: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
-    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
-    header = {"descr": descr, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, header)
+        with path.open("r+b") as stream:  # no frame is shown before the first
+            stream.seek(motion.offset)
+            stream.write(motion[1].tobytes())
+    add_checksum(path)
 
 
 def _rename(temporary: Path, folder: Path) -> None:
@@ -378,31 +472,16 @@ def _rename(temporary: Path, folder: Path) -> None:
             raise
 
 
-def _discard_damaged(folder: Path, size: tuple[int, int]) -> None:
+def _discard_damaged(folder: Path, is_whole: Callable[[Path], bool]) -> None:
     """Remove a damaged entry; if another process has just replaced it, put the good one back."""
     trash = folder.parent / f"{TEMPORARY}{uuid.uuid4().hex}"
     try:
         os.replace(folder, trash)
     except FileNotFoundError:
         return
-    if _open_entry(trash, size) is not None:
+    if is_whole(trash):
         _rename(trash, folder)
     shutil.rmtree(trash, ignore_errors=True)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder; the system releases it when this process ends for any reason."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems cannot lock; then only the age tells
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def remove_abandoned(folder: Path) -> None:
@@ -414,17 +493,6 @@ def remove_abandoned(folder: Path) -> None:
 def _is_abandoned(temporary: Path) -> bool:
     try:
         age = time.time() - temporary.stat().st_mtime
-        if age < MIN_AGE_S or fcntl is None:
-            return age > ABANDONED_S
-        handle = os.open(temporary, os.O_RDONLY)
     except OSError:
         return False  # just renamed or removed
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return age > ABANDONED_S
-    finally:
-        os.close(handle)
-    return True
+    return age >= MIN_AGE_S and is_abandoned(temporary)

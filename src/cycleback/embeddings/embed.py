@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,11 +16,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
+from cycleback.data.arrays import write_array
+from cycleback.data.cache import MOTION_FILE
 from cycleback.embeddings.batches import Batch, Video, batch_across_videos, batch_each_video
 from cycleback.embeddings.embedding_set import EmbeddingSet
 from cycleback.embeddings.features import FeatureCache, FusedFeatures
+from cycleback.embeddings.poses import VERSION as POSES_VERSION
 from cycleback.errors import DataError
-from cycleback.models import Embedder, Encoder, FastEncoder, FusedBase, Precision, fingerprint
+from cycleback.models import (
+    Embedder,
+    Encoder,
+    FastEncoder,
+    FusedBase,
+    Precision,
+    default_precision,
+    fingerprint,
+)
+from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.prefetch import prefetch
 from cycleback.progress import Counter, ignore
 
@@ -52,35 +65,77 @@ def embed_records(
     if not records:
         raise DataError("no videos to embed")
     check_kinds(encoder, records)
-    encoder = encoder.eval()
+    encoder, known = encoder.eval(), fingerprint(encoder)
+    arrays: dict[str, NDArray[np.float32]] = {}
+    times: dict[str, NDArray[np.float64]] = {}
+    name_file = _name_kept(encoder, features, known, precision=precision)
+    for record in records:
+        cached = frames.find(record) if name_file is not None else None
+        if cached is None or name_file is None:
+            continue
+        kept = cached.find(name_file(record), np.float32, (None,))
+        if kept is not None:
+            arrays[record.name], times[record.name] = np.array(kept), cached.times
+    done = sum(map(len, arrays.values()))
+    rest = [record for record in records if record.name not in arrays]
     fast = None
-    if encoder.input_kind == "images" and not encoder.base.needs_whole_videos:
+    if rest and encoder.input_kind == "images" and not encoder.base.needs_whole_videos:
         fast = FastEncoder(encoder, precision=precision)
         if isinstance(features, FeatureCache) and features.precision != fast.precision:
             asked = f"precision {fast.precision} is asked for"
             raise ValueError(f"features are {features.precision}, but {asked}")
     embedder = encoder.embedder if fast is None else fast.embedder
-    arrays: dict[str, NDArray[np.float32]] = {}
-    times: dict[str, NDArray[np.float64]] = {}
     for record, embeddings in _copy_to_host(
         (record, _embed_stream(embedder, maps, encoder.device))
-        for record, maps in _iter_maps(encoder, fast, records, frames=frames, features=features, times=times)
+        for record, maps in _iter_maps(encoder, fast, rest, frames=frames, features=features, times=times)
     ):
         arrays[record.name] = standardize(embeddings) if embedder.standardize else embeddings
-        done = sum(len(array) for array in arrays.values())
+        done += len(embeddings)
+        if name_file is not None:
+            with frames.load(record).add(name_file(record)) as draft:
+                write_array(draft, arrays[record.name], with_checksum=True)
+        if record.kind != "sequence":
+            frames.release(record)
         progress(done, done * len(records) // len(arrays))
+    if not rest:
+        progress(done, done)
     return EmbeddingSet.from_arrays(
         {record.name: arrays[record.name] for record in records},
         times=times,
         events={record.name: event_frames(record, times[record.name]) for record in records},
         actions={record.name: record.action for record in records},
         paths={record.name: str(record.path) for record in records},
-        encoder=fingerprint(encoder),
+        encoder=known,
         can_count_frames=encoder.embedder.can_count_frames,
         streams=encoder.base.stream_weights if isinstance(encoder.base, FusedBase) else None,
         mirrored=features.mirrored if isinstance(features, FusedFeatures) else (),
         event_names=list(event_names) or None,
     )
+
+
+def _name_kept(
+    encoder: Encoder,
+    features: FeatureCache | FusedFeatures | None,
+    known: str,
+    *,
+    precision: Precision | None,
+) -> Callable[[VideoRecord], str] | None:
+    """Return a function that names the file in which the embeddings of a video are kept.
+
+    None for sequences, and for untrained streams: their vectors are long, and depend on the other videos.
+    What they are made of is kept.
+    """
+    is_untrained = isinstance(encoder.base, FusedBase) and isinstance(encoder.embedder, PooledEmbedder)
+    if encoder.input_kind == "vectors" or is_untrained:
+        return None
+    kind = f"{encoder.device.type}-{precision or default_precision(encoder.device)}"
+    mirrored = features.mirrored if isinstance(features, FusedFeatures) else set()
+    streams = f"-{Path(MOTION_FILE).stem}-poses{POSES_VERSION}" if encoder.base.needs_whole_videos else ""
+
+    def name_file(record: VideoRecord) -> str:
+        return f"embeddings-{known}-{kind}{streams}{'-mirrored' * (record.name in mirrored)}.npy"
+
+    return name_file
 
 
 def embed_maps(embedder: Embedder, maps: Iterator[Tensor], *, device: torch.device) -> NDArray[np.float32]:
@@ -179,7 +234,9 @@ def _iter_videos(
     times: dict[str, NDArray[np.float64]],
 ) -> Iterator[Video]:
     """Yield videos as they are decoded, with their frames, or with cached feature maps."""
-    for record in frames.iter_filled(records):
+    for record in frames.iter_filled(
+        records, with_frames=lambda cached: features is None or not features.needs_no_frames(cached)
+    ):
         cached = frames.load(record)
         times[record.name] = cached.times
         yield record, cached.frames if features is None else features.load(record)

@@ -6,9 +6,10 @@ Shapes: N frames of a video, F feature channels, h w feature map, V size of a ve
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from functools import cached_property
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from torch import Tensor
 from cycleback.alignment.distances import spread_items
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.data.arrays import Rows, write_rows
+from cycleback.data.cache import CachedFrames
 from cycleback.embeddings.batches import CHUNK_FRAMES
+from cycleback.embeddings.choices import describe_arrays, recall
 from cycleback.embeddings.poses import PoseCache
-from cycleback.embeddings.stream_choice import find_mirrored, weigh_streams
-from cycleback.files import atomic_file
+from cycleback.embeddings.stream_choice import MAX_REFERENCES, find_mirrored, weigh_streams
+from cycleback.errors import DataError
 from cycleback.models import (
     STREAMS,
     Base,
@@ -62,7 +65,11 @@ class FeatureCache:
         self.precision: Precision = precision or default_precision(self.device)
         kind = (self.device.type, self.precision)
         self._key = base_fingerprint(base) + KEYS.get(kind, f"-{'-'.join(kind)}")
-        self._base = fast_inference(copy.deepcopy(base).to(self.device), precision=self.precision)
+        self._given = base
+
+    @cached_property
+    def _base(self) -> Callable[[Tensor], Tensor]:
+        return fast_inference(copy.deepcopy(self._given).to(self.device), precision=self.precision)
 
     def load(self, record: VideoRecord, *, progress: Counter = ignore) -> NDArray[np.float16]:
         """Open the maps of one video, memory-mapped; they are computed on first use.
@@ -71,16 +78,37 @@ class FeatureCache:
             progress: called with (frames done, frames of the video).
         """
         cached = self.frames.load(record)
-        path = self.frames.folder(record) / f"features-{self._key}.npy"
-        if path.exists():
-            progress(cached.num_frames, cached.num_frames)
-        else:
-            self._write(path, cached.frames, progress)
-        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+        if self.find(cached) is None:
+            self._write(cached, f"features-{self._key}.npy", self._extract_maps(cached.frames), progress)
+        progress(cached.num_frames, cached.num_frames)
+        return _require(self.find(cached), cached)
+
+    def find(self, cached: CachedFrames) -> NDArray[np.float16] | None:
+        """Map the maps of a video from disk, if they are kept."""
+        return cached.find(f"features-{self._key}.npy", np.float16, (None, None, None))
+
+    def load_means(self, record: VideoRecord, *, progress: Counter = ignore) -> NDArray[np.float32]:
+        """Open the means (N, F, 1, 1) of the maps of one video, which are all that a stream needs of them."""
+        cached = self.frames.load(record)
+        if self.find_means(cached) is None:
+            maps = self.find(cached)
+            chunks = self._extract_maps(cached.frames) if maps is None else _cut(maps)
+            means = (_average_map(chunk) for chunk in chunks)
+            self._write(cached, f"means-{self._key}.npy", means, progress)
+        progress(cached.num_frames, cached.num_frames)
+        return _require(self.find_means(cached), cached)
+
+    def find_means(self, cached: CachedFrames) -> NDArray[np.float32] | None:
+        """Map the means of a video from disk, if they are kept."""
+        return cached.find(f"means-{self._key}.npy", np.float32, (None, 1, 1))
 
     def fill(self, records: Sequence[VideoRecord], *, progress: Counter = ignore) -> None:
         """Compute the maps of all records that have none. `progress` counts the frames of all records."""
-        _count_frames(self.frames, records, self.load, progress)
+        _count_frames(self.frames, records, self.load, progress, are_found=self.needs_no_frames)
+
+    def needs_no_frames(self, cached: CachedFrames) -> bool:
+        """Whether the maps of a video are kept."""
+        return self.find(cached) is not None
 
     def extract(self, frames: NDArray[np.uint8]) -> Tensor:
         """Compute the maps (n, F, h, w) of frames (n, H, W, 3)."""
@@ -88,14 +116,45 @@ class FeatureCache:
         features: Tensor = self._base(images)
         return features
 
-    def _write(self, path: Path, frames: NDArray[np.uint8], progress: Counter) -> None:
-        with atomic_file(path, overwrite=True) as draft, ExitStack() as file:
-            append: Rows | None = None
-            for start in range(0, len(frames), CHUNK_FRAMES):
-                maps = self.extract(frames[start : start + CHUNK_FRAMES]).half().cpu().numpy()
-                append = append or file.enter_context(write_rows(draft, np.float16, maps.shape[1:]))
-                append(maps)
-                progress(start + len(maps), len(frames))
+    def _extract_maps(self, frames: NDArray[np.uint8]) -> Iterator[NDArray[np.float16]]:
+        for chunk in _cut(frames):
+            yield self.extract(chunk).half().cpu().numpy()
+
+    def _write(
+        self, cached: CachedFrames, name: str, chunks: Iterable[NDArray[Any]], progress: Counter
+    ) -> None:
+        """Write the arrays (n, ...) of a video, chunk by chunk."""
+        done = 0
+        append: Rows | None = None
+        with cached.add(name) as draft, ExitStack() as file:
+            for array in chunks:
+                if append is None:
+                    rows = write_rows(draft, array.dtype, array.shape[1:], with_checksum=True)
+                    append = file.enter_context(rows)
+                append(array)
+                done += len(array)
+                progress(done, cached.num_frames)
+            file.close()
+
+
+def _cut(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield parts (n, ...) of an array (N, ...)."""
+    for start in range(0, len(array), CHUNK_FRAMES):
+        yield array[start : start + CHUNK_FRAMES]
+
+
+def _average_map(maps: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Return the means (n, F, 1, 1) of maps (n, F, h, w)."""
+    means: NDArray[np.float32] = np.asarray(maps, dtype=np.float32).mean(axis=(2, 3), keepdims=True)
+    return means
+
+
+def _require(array: NDArray[Any] | None, cached: CachedFrames) -> NDArray[Any]:
+    if array is None:
+        raise DataError(
+            f"what was computed of a video cannot be stored in {cached.folder}. Delete that folder."
+        )
+    return array
 
 
 class FusedFeatures:
@@ -128,7 +187,8 @@ class FusedFeatures:
     def load(self, record: VideoRecord, *, is_turned: bool = False) -> NDArray[np.float32]:
         """Return the features (N, V, 1, 1) of one video; `is_turned` asks for those of the other side."""
         cached = self.frames.load(record)
-        return self.fuse(cached.frames, self._load_oriented(record, is_turned), cached.times)
+        frames = None if self.base.is_frozen else cached.frames
+        return self.fuse(frames, self._load_oriented(record, is_turned), cached.times)
 
     def load_side(self, record: VideoRecord, *, is_turned: bool = False) -> NDArray[np.float32]:
         """Return what a network does not see while it is trained: the other streams (N, V') of one video."""
@@ -144,14 +204,15 @@ class FusedFeatures:
 
     @torch.inference_mode()
     def fuse(
-        self, frames: NDArray[np.uint8], raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]
+        self, frames: NDArray[np.uint8] | None, raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]
     ) -> NDArray[np.float32]:
         """Join the streams of a video: (N, V, 1, 1).
 
-        Takes its frames (N, H, W, 3), its raw measurements, and the seconds (N,) of the frames.
+        Takes its frames (N, H, W, 3), which only a trained network sees, its raw measurements, and the
+        seconds (N,) of the frames.
         """
         side = self.base.fuse(raw, times)
-        if self.base.is_frozen or self.maps is None:
+        if frames is None or self.base.is_frozen or self.maps is None:
             return side[:, :, None, None]
         chunks = []
         for start in range(0, len(frames), CHUNK_FRAMES):
@@ -171,7 +232,8 @@ class FusedFeatures:
         """
         raw: dict[str, NDArray[Any]] = {}
         if self.maps is not None and self.base.is_frozen and "appearance" in streams:
-            raw["appearance"] = self.maps.load(record, progress=progress if self._poses is None else ignore)
+            counter = progress if self._poses is None else ignore
+            raw["appearance"] = self.maps.load_means(record, progress=counter)
         if "motion" in self.base.streams and "motion" in streams:
             raw["motion"] = self.frames.load(record).motion
         if self._poses is not None and "pose" in streams:
@@ -180,16 +242,22 @@ class FusedFeatures:
 
     def fill(self, records: Sequence[VideoRecord], *, progress: Counter = ignore) -> None:
         """Compute everything that is kept on disk. `progress` counts the frames of all records."""
-        _count_frames(self.frames, records, self.load_raw, progress)
+        _count_frames(self.frames, records, self.load_raw, progress, are_found=self.needs_no_frames)
+
+    def needs_no_frames(self, cached: CachedFrames) -> bool:
+        """Whether all that frames tell about a video is kept."""
+        return self.maps is None or (self.base.is_frozen and self.maps.find_means(cached) is not None)
 
     def weigh(self, records: Sequence[VideoRecord], *, progress: Counter = ignore) -> dict[str, float]:
         """Choose the weight of each stream for these videos; see `weigh_streams`."""
         self.fill(records, progress=progress)
-        chosen = weigh_streams(
-            [
-                stream_vectors(self.load_raw(record), self.frames.load(record).times)
-                for record in spread_items(records, MAX_WEIGHED)
-            ]
+        compared = spread_items(records, MAX_WEIGHED)
+        chosen: dict[str, float] = recall(
+            self.frames.root,
+            ["weigh", self.base.streams, [self._describe(record) for record in compared]],
+            lambda: weigh_streams(
+                [stream_vectors(self.load_raw(each), self.frames.load(each).times) for each in compared]
+            ),
         )
         return {stream: chosen.get(stream, SCALES[stream]) for stream in self.base.streams}
 
@@ -201,11 +269,24 @@ class FusedFeatures:
             return
         if len(records) < 2 and references is None:
             return
-        videos = [(self.load_side(record), self.load_side(record, is_turned=True)) for record in records]
-        are_mirrored = find_mirrored(videos, references=references)
+        known = None if references is None else list(islice(references, MAX_REFERENCES))
+        videos = [self._describe(record) for record in records]
+        sides = None if known is None else describe_arrays(dict(zip(map(str, count()), known, strict=False)))
+        are_mirrored = recall(
+            self.frames.root,
+            ["orient", self.base.stream_weights, sorted(self.mirrored), videos, sides],
+            lambda: find_mirrored(
+                [(self.load_side(each), self.load_side(each, is_turned=True)) for each in records],
+                references=known,
+            ),
+        )
         self.mirrored = {
             record.name for record, is_mirrored in zip(records, are_mirrored, strict=True) if is_mirrored
         }
+
+    def _describe(self, record: VideoRecord) -> dict[str, list[object]]:
+        """Describe all that was measured of a video."""
+        return describe_arrays({**self.load_raw(record), "times": self.frames.load(record).times})
 
 
 def open_features(
@@ -222,10 +303,24 @@ def open_features(
 
 
 def _count_frames(
-    frames: FrameCache, records: Sequence[VideoRecord], load: Callable[..., object], progress: Counter
+    frames: FrameCache,
+    records: Sequence[VideoRecord],
+    load: Callable[..., object],
+    progress: Counter,
+    *,
+    are_found: Callable[[CachedFrames], bool],
 ) -> None:
-    """Call `load(record, progress=...)` for each record, and count the frames of all records together."""
-    counts = [frames.load(record).num_frames for record in records]
-    for number, record in enumerate(records):
-        before = sum(counts[:number])
-        load(record, progress=lambda done, _, before=before: progress(before + done, sum(counts)))
+    """Call `load(record, progress=...)` for each record as it is decoded, and release its frames.
+
+    The frames of all records are counted together; their total is estimated until all are decoded.
+    """
+    before = 0
+    filled = frames.iter_filled(records, with_frames=lambda cached: not are_found(cached))
+    for number, record in enumerate(filled, start=1):
+
+        def count(done: int, own: int, before: int = before, number: int = number) -> None:
+            progress(before + done, (before + own) * len(records) // number)
+
+        load(record, progress=count)
+        before += frames.load(record).num_frames
+        frames.release(record)

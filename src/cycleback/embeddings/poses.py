@@ -28,7 +28,7 @@ from cycleback.data import FrameCache, VideoRecord
 from cycleback.data.arrays import write_array
 from cycleback.data.sources import display_height, iter_chosen_frames
 from cycleback.errors import DataError
-from cycleback.files import atomic_file, atomic_files, check_output, join_inside
+from cycleback.files import atomic_files, check_output, join_inside
 from cycleback.models.movenet import JOINTS, MoveNet, Variant
 from cycleback.models.streams import TORSO
 from cycleback.progress import Counter, ignore
@@ -83,14 +83,14 @@ class PoseCache:
             progress: called with (frames done, frames of the video).
         """
         cached = self.frames.load(record)
-        path = cached.folder / f"poses-{self.variant}-{VERSION}.npy"
-        poses = _open_poses(path, cached.num_frames)
+        name = f"poses-{self.variant}-{VERSION}.npy"
+        poses = cached.find(name, np.float32, (len(JOINTS), 3))
         if poses is None:
             poses = self._find(record, cached.times, progress)
-            with atomic_file(path, overwrite=True) as draft:  # another process may have been faster
-                write_array(draft, poses)
+            with cached.add(name) as draft:
+                write_array(draft, poses, with_checksum=True)
         progress(cached.num_frames, cached.num_frames)
-        return poses
+        return np.array(poses)
 
     def _find(self, record: VideoRecord, times: NDArray[np.float64], progress: Counter) -> Floats:
         self._network = self._network or MoveNet(self.variant, device=self.device)
@@ -148,15 +148,6 @@ def _tabulate(times: NDArray[np.float64], key_points: Floats, scores: Floats) ->
         | {column: f"{value:.3f}" for column, value in zip(columns, values, strict=True)}
         for number, (seconds, values) in enumerate(zip(times.tolist(), table.tolist(), strict=True))
     ]
-
-
-def _open_poses(path: Path, num_frames: int) -> Floats | None:
-    """Read the poses of an entry, or return None if they are missing or damaged."""
-    try:
-        poses: Floats = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return poses if poses.shape == (num_frames, len(JOINTS), 3) and poses.dtype == np.float32 else None
 
 
 def choose_frames(times: NDArray[np.float64]) -> NDArray[np.int64]:

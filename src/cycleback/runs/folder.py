@@ -121,7 +121,7 @@ def embed_videos(
     encoder = copy.deepcopy(encoder) if is_weighed else encoder  # the caller's keeps its weights
     frames, features = open_caches(encoder, cache, precision=precision)
     if isinstance(features, FusedFeatures):
-        frames.fill(records)
+        features.fill(records, progress=progress)
         known = alike.streams if alike is not None else streams
         if is_weighed:
             features.base.set_weights(known or features.weigh(records, progress=progress))

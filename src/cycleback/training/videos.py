@@ -39,7 +39,7 @@ def load_videos(
     if encoder.input_kind == "vectors":
         return [encoder.base.prepare(load_vectors(record)).to(device) for record in records]
     _require_videos(records)
-    frames.fill(records, progress=on_frames)
+    frames.fill(records, progress=on_frames, with_frames=encoder.train_base != "frozen")
     if encoder.train_base != "frozen":
         return frames.load_tensors(records, device=device)
     features = streams or open_features(frames, encoder.base, device=device)
@@ -91,7 +91,7 @@ def fit_base(
         base.fit(load_vectors(record).to(device) for record in records)
     elif isinstance(base, FusedBase):
         _require_videos(records)
-        frames.fill(records, progress=on_frames)
+        frames.fill(records, progress=on_frames, with_frames=not base.is_frozen)
         streams = FusedFeatures(frames, base, device=device)
         base.set_weights(streams.weigh(records, progress=on_features))
         if base.is_frozen:
