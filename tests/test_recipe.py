@@ -132,6 +132,7 @@ def test_every_loss_runs(name: str) -> None:
     frames = torch.arange(6).expand(3, 6)
     matches = frames.float().expand(3, 3, 6)
     inputs = {"times": times, "positives": torch.rand(3, 6, 4), "phases": phases}
+    inputs |= {"positive_frames": frames + 2, "targets": torch.rand(3, 6, 4)}
     parts = loss.parts(embeddings, frames=frames, matches=matches, **inputs)
     parts.total.backward()
     assert torch.isfinite(embeddings.grad).all()

@@ -27,6 +27,13 @@ SMALL_EMBEDDERS: dict[str, dict[str, Any]] = {
     "gru": {"conv_channels": (8,), "hidden_size": 7, "embedding_size": 5},
     "mlp": {"fc_channels": (8, 6), "embedding_size": 5, "context_stride": 3},
     "pooled": {},
+    "transformer": {
+        "fc_channels": (8,),
+        "token_size": 8,
+        "heads": 2,
+        "embedding_size": 5,
+        "context_stride": 3,
+    },
 }
 Frames = Callable[..., Tensor]
 Options = Callable[[str], dict[str, Any]]

@@ -20,7 +20,9 @@ def test_a_misspelt_base_gets_a_guess() -> None:
 
 
 def test_an_unknown_embedder_gets_the_list() -> None:
-    with pytest.raises(ValueError, match=r"there is no embedder 'xyz'\. Known: conv, gru, mlp, pooled\."):
+    with pytest.raises(
+        ValueError, match=r"there is no embedder 'xyz'\. Known: conv, gru, mlp, pooled, transformer\."
+    ):
         build_embedder("xyz", 8)
 
 

@@ -114,3 +114,35 @@ def test_other_streams_are_those_of_the_same_frames_and_context() -> None:
     share = replace(make, rank=1, world_size=2)(0)
     assert share.side is not None and torch.equal(share.side, 2 * share.inputs)
     assert plain(0).side is None
+
+
+def test_a_second_view_has_its_own_frames_sides_and_strides() -> None:
+    plain = replace(maker([40] * 4), second_view=True, context_scale=(0.3, 1.0))
+    make = replace(plain, mirrored=[-video for video in plain.videos])
+    differing = {"frames": 0, "sides": 0, "strides": 0}
+    for number in range(20):
+        batch = make(number)
+        assert batch.has_views and batch.has_positives
+        first, second = batch.inputs[..., 0].chunk(2, dim=1)  # (B, T, C)
+        assert torch.equal(first[:, :, -1].abs() % 1000, batch.frames.float())
+        assert torch.equal(second[:, :, -1].abs() % 1000, batch.positive_frames.float())
+        differing["frames"] += not torch.equal(batch.frames, batch.positive_frames)
+        signs = [(half[:, 3:] < 0).all(dim=(1, 2)) for half in (first, second)]
+        differing["sides"] += not torch.equal(*signs)
+        strides = [(half[:, -1, 1].abs() - half[:, -1, 0].abs()) for half in (first, second)]
+        differing["strides"] += not torch.equal(*strides)
+    assert min(differing.values()) > 5
+
+
+def test_positives_near_by_may_be_of_a_second_view() -> None:
+    make = replace(maker([40] * 4, window=2), second_view=True)
+    gap = (make(0).frames - make(0).positive_frames).abs()
+    assert 1 <= gap.min() <= gap.max() <= 2
+
+
+def test_the_frames_ahead_end_with_the_video() -> None:
+    batch = replace(maker([40, 25, 60, 33]), ahead=9)(1)
+    last = torch.tensor([[40, 25, 60, 33][v] - 1 for v in batch.videos])[:, None]
+    assert torch.equal(batch.positive_frames, torch.minimum(batch.frames + 9, last))
+    shown = batch.inputs[:, 6:, -1, 0] % 1000
+    assert torch.equal(shown.long(), batch.positive_frames)

@@ -15,7 +15,7 @@ from cycleback.training.state import STATE_FILE
 from training.tiny import Killed, all_weights, kill_after, make_batches
 
 EVERYTHING = {
-    "losses": ("tcc", "tcn", "sal", "supervised"),
+    "losses": ("tcc", "tcn", "sal", "supervised", "next_frame"),
     "accumulate": 2,
     "ema_decay": 0.9,
     "clip_norm": 1.0,
@@ -51,6 +51,25 @@ def test_three_then_three_updates_equal_six_bit_for_bit(folder, trainer, options
     if whole._average is not None:
         averages = whole._average.state_dict(), second._average.state_dict()
         assert all(torch.equal(averages[0][name], averages[1][name]) for name in averages[0])
+
+
+def test_the_slow_copy_trails_the_encoder_and_gives_the_targets(trainer) -> None:
+    learner = trainer(2, losses=("tcc", "next_frame"), slow_momentum=0.75, dropout=0.0)
+    first = {name: weight.detach().clone() for name, weight in learner.encoder.named_parameters()}
+    learner.start_update(0)
+    moved = {name: weight.detach().clone() for name, weight in learner.encoder.named_parameters()}
+    seen = {}
+    losses = learner.loss.losses["next_frame"]
+    losses.register_forward_pre_hook(lambda module, args, kwargs: seen.update(kwargs), with_kwargs=True)
+    learner.start_update(1)
+    slow = dict(learner._forward_backward.slow_copy.named_parameters())
+    assert any(not torch.equal(first[name], moved[name]) for name in first)
+    for name in first:
+        torch.testing.assert_close(slow[name].detach(), 0.75 * first[name] + 0.25 * moved[name])
+    late = learner.batches(1).inputs.chunk(2, dim=1)[1]
+    with torch.no_grad():
+        expected = learner._forward_backward.slow_copy.embed(late)
+    torch.testing.assert_close(seen["targets"], expected)
 
 
 def test_a_kill_between_saves_repeats_the_lost_updates_exactly(folder, trainer) -> None:

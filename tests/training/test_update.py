@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from cycleback.data.augmentation import AugmentSettings
 from cycleback.losses import LossParts
 from cycleback.training import Processes, RunSettings, Trainer, read_log
 from cycleback.training.batches import Batch
-from cycleback.training.update import CudaGraph, Forward, draw_for_batch, to_images, use_deterministic
+from cycleback.training.update import CudaGraph, Forward, draw_for_batch, see, to_images, use_deterministic
 from training.tiny import make_batches
 
 SETTINGS = AugmentSettings(hue=0.2, saturation=(0.5, 1.5), crop=(0.8, 1.0))
@@ -152,3 +153,16 @@ def test_a_graph_keeps_what_it_reads() -> None:
     ]  # where `factor` was, if it is gone
     _, loss = found.replay([torch.ones(1000, device=CUDA)], seed=0)
     assert len(waste) == 100 and float(loss.total) == 2000
+
+
+def test_a_second_view_has_an_augmentation_of_its_own(trainer) -> None:
+    frames = torch.randint(0, 256, (2, 1, 1, 8, 8, 3), dtype=torch.uint8).repeat(1, 4, 1, 1, 1, 1)
+    times, numbers = torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.int64)
+    batch = Batch(frames, times, numbers, (0, 1), has_positives=True, positive_frames=numbers)
+    tried = trainer(augmentation=SETTINGS)._forward_backward
+    for has_views in (False, True):
+        on_device = tried._to_device(0, replace(batch, has_views=has_views))
+        first, second = see(on_device).chunk(2, dim=1)
+        assert torch.equal(first, second) != has_views
+        again = see(tried._to_device(0, replace(batch, has_views=has_views)))
+        assert torch.equal(torch.cat([first, second], dim=1), again)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from cycleback.data.sampling import sample_random
-from cycleback.losses import CombinedLoss, Loss, SaLLoss, SupervisedLoss, TCCLoss, TCNLoss
+from cycleback.losses import CombinedLoss, Loss, NextFrameLoss, SaLLoss, SupervisedLoss, TCCLoss, TCNLoss
 from cycleback.models import Encoder, build_base, build_embedder
 from cycleback.training import BatchMaker, OptimizerSettings, RunSettings, StepReport, Trainer
 
@@ -19,6 +19,7 @@ def make_loss(names: Sequence[str]) -> CombinedLoss:
         "tcc": (TCCLoss, 1.0),
         "tcn": (TCNLoss, 0.5),
         "sal": (lambda: SaLLoss(4, hidden_sizes=(8,)), 0.5),
+        "next_frame": (lambda: NextFrameLoss(4, hidden_size=8), 0.5),
         "supervised": (lambda: SupervisedLoss(4, 3, dropout=0.5), 0.5),
     }
     return CombinedLoss({name: (known[name][0](), known[name][1]) for name in names})

@@ -39,6 +39,8 @@ PARTS = {
     "gta": Part("gta", "GTA"),
     "vava": Part("vava", "VAVA"),
     "vaot": Part("vaot", "VAOT"),
+    "scl": Part("scl", "SCL"),
+    "next-frame": Part("next_frame", "next frame"),
     "reversal": Part("reversal", "reversal"),
     "order": Part("order", "order", weight=0.3),
     "sal": Part("sal", "SaL"),

@@ -9,6 +9,8 @@
     VAVALoss           Liu et al. 2022: optimal transport with a prior          vava.py
     VAOTLoss           Ali et al. 2025: cross-entropy to a transport plan       vaot.py
     ReversalLoss       Xue and Grauman 2023 (AE2): forwards before backwards    reversal.py
+    SCLLoss            Chen et al. 2022 (CARL): two views of one video          scl.py
+    NextFrameLoss      PRISM 2026: the next frame of a slow copy                next_frame.py
     TCNLoss            Sermanet et al. 2018; baseline of Dwibedi et al., 5.1    tcn.py
     OrderLoss          not in a paper: matches run forward in time              order.py
     MatchLoss          not in a paper: learn the matches of the untrained input  match.py
@@ -27,9 +29,11 @@ from cycleback.losses.gta import GTALoss
 from cycleback.losses.idm import IDMLoss, contrastive_idm
 from cycleback.losses.lav import LAVLoss
 from cycleback.losses.match import MatchLoss
+from cycleback.losses.next_frame import NextFrameLoss
 from cycleback.losses.order import OrderLoss
 from cycleback.losses.reversal import ReversalLoss
 from cycleback.losses.sal import SaLLoss, Triplets, draw_triplets, triplet_errors
+from cycleback.losses.scl import SCLLoss, sequence_contrast
 from cycleback.losses.similarity import (
     ordered_pairs,
     scaled_similarity,
@@ -63,8 +67,10 @@ __all__ = [
     "Loss",
     "LossParts",
     "MatchLoss",
+    "NextFrameLoss",
     "OrderLoss",
     "ReversalLoss",
+    "SCLLoss",
     "SaLLoss",
     "StochasticTCCLoss",
     "Structure",
@@ -88,6 +94,7 @@ __all__ = [
     "ordered_pairs",
     "phase_errors",
     "scaled_similarity",
+    "sequence_contrast",
     "sinkhorn",
     "soft_dtw",
     "soft_nearest_neighbors",

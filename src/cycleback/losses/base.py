@@ -22,9 +22,7 @@ class LossParts:
 class Loss(nn.Module):
     """`loss(embeddings (B, T, D), *, ...) -> scalar`."""
 
-    # the keywords that `forward` takes, among "times", "positives", "phases", "frames", "matches" and
-    # "generator". A caller that
-    # has them all passes these and no others.
+    # the keywords that `forward` takes, among those of `CombinedLoss.parts`; a caller passes no others
     needs: frozenset[str] = frozenset()
     capturable: bool = True  # whether it can be captured in a CUDA graph: it never waits for the device
 
@@ -57,6 +55,8 @@ class CombinedLoss(Loss):
         positives: Tensor | None = None,
         phases: Tensor | None = None,
         frames: Tensor | None = None,
+        positive_frames: Tensor | None = None,
+        targets: Tensor | None = None,
         matches: Tensor | None = None,
         generator: torch.Generator | None = None,
     ) -> LossParts:
@@ -65,14 +65,17 @@ class CombinedLoss(Loss):
         Args:
             embeddings: (B, T, D).
             times: (B, T), as a fraction of the video.
-            positives: (B, T, D), frames close in time to the frames of the embeddings.
+            positives: (B, T, D), other frames of the same videos: close in time, or of another view.
             phases: (B, T) int64, the labels.
             frames: (B, T), frame numbers.
+            positive_frames: (B, T), frame numbers of the positives.
+            targets: (B, T, D), the positives as a slow copy of the encoder embeds them.
             matches: (B, B, T), the frame of the second video that goes with each frame of the first.
             generator: Source of randomness of the parts.
         """
         inputs: dict[str, Any] = {"times": times, "positives": positives, "phases": phases}
-        inputs |= {"frames": frames, "matches": matches, "generator": generator}
+        inputs |= {"frames": frames, "positive_frames": positive_frames, "targets": targets}
+        inputs |= {"matches": matches, "generator": generator}
         values: dict[str, Tensor] = {}
         for name, loss in self.losses.items():
             values[name] = loss(embeddings, **{key: inputs[key] for key in self.needs_of[name]})

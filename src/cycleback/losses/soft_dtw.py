@@ -26,7 +26,7 @@ from cycleback.losses.base import check_choice, check_positive
 
 Minimum = Literal["log", "mean"]
 
-UNREACHABLE = 1e12  # a finite cost: 0 times infinity is not a number
+UNREACHABLE = 1e12  # a finite cost, in units of the smoothing: 0 times infinity is not a number
 
 
 def soft_dtw(costs: Tensor, *, smoothing: float = 0.1, minimum: Minimum = "log") -> Tensor:
@@ -55,16 +55,16 @@ class _Warp(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, costs: Tensor, smoothing: float, minimum: Minimum) -> Tensor:
-        found = _fill(skew(costs, UNREACHABLE), smoothing, minimum)
+        found = _fill(skew(costs / smoothing, UNREACHABLE), minimum)
         context.save_for_backward(found)
-        context.options = (smoothing, minimum, costs.shape[-1])
-        return unskew(found[2:, :, 1:], costs.shape[-1])
+        context.options = (minimum, costs.shape[-1])
+        return unskew(found[2:, :, 1:], costs.shape[-1]) * -smoothing
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        smoothing, minimum, width = context.options
-        shares = _shares(context.saved_tensors[0], smoothing, minimum)
+        minimum, width = context.options
+        shares = _shares(context.saved_tensors[0], minimum)
         return unskew(_walk_back(skew(gradient, 0.0), *shares), width), None, None
 
 
@@ -83,35 +83,32 @@ def unskew(diagonals: Tensor, width: int) -> Tensor:
     return flat.reshape(pairs, rows, count + 1)[..., :width]
 
 
-def _fill(costs: Tensor, smoothing: float, minimum: Minimum) -> Tensor:
-    """Return R on anti-diagonals (K + 2, P, N + 1), with two diagonals and one row in front of the first."""
+def _fill(costs: Tensor, minimum: Minimum) -> Tensor:
+    """Return -R / g on anti-diagonals (K + 2, P, N + 1), with two diagonals and one row in front.
+
+    `costs` are D / g, (K, P, N).
+    """
     count, pairs, rows = costs.shape
-    found = costs.new_full((count + 2, pairs, rows + 1), UNREACHABLE)
+    found = costs.new_full((count + 2, pairs, rows + 1), -UNREACHABLE)
     found[0, :, 0] = 0.0  # every path starts here
     for k in range(count):
-        before, last, here = found[k], found[k + 1], found[k + 2, :, 1:]
-        least = _soft_minimum((before[:, :-1], last[:, :-1], last[:, 1:]), smoothing, minimum)
-        torch.add(costs[k], least, out=here)
+        before, last = found[k], found[k + 1]
+        diagonal, above, left = before[:, :-1], last[:, :-1], last[:, 1:]
+        if minimum == "log":
+            least = torch.logaddexp(torch.logaddexp(above, left), diagonal)
+        else:
+            stacked = torch.stack((diagonal, above, left))
+            least = (stacked.softmax(dim=0) * stacked).sum(dim=0)
+        torch.sub(least, costs[k], out=found[k + 2, :, 1:])
     return found
 
 
-def _soft_minimum(values: tuple[Tensor, Tensor, Tensor], smoothing: float, minimum: Minimum) -> Tensor:
-    """Return the soft minimum (P, N) of three tensors (P, N)."""
-    stacked = torch.stack(values)
-    weights = (stacked / -smoothing).softmax(dim=0)
-    if minimum == "mean":
-        return (weights * stacked).sum(dim=0)
-    least = stacked.amin(dim=0)  # the largest share, so the log of the sum cannot overflow
-    return least - smoothing * ((least - stacked) / smoothing).exp().sum(dim=0).log()
-
-
-def _shares(found: Tensor, smoothing: float, minimum: Minimum) -> tuple[Tensor, Tensor, Tensor]:
+def _shares(found: Tensor, minimum: Minimum) -> tuple[Tensor, Tensor, Tensor]:
     """Return how much each cell moves with its three predecessors: diagonal, above, left, each (K, P, N)."""
     before = torch.stack([found[:-2, :, :-1], found[1:-1, :, :-1], found[1:-1, :, 1:]])  # (3, K, P, N)
-    shares = (before / -smoothing).softmax(dim=0)
+    shares = before.softmax(dim=0)
     if minimum == "mean":
-        least = (shares * before).sum(dim=0)
-        shares = shares * (1 - (before - least) / smoothing)
+        shares = shares * (1 + before - (shares * before).sum(dim=0))
     return shares[0], shares[1], shares[2]
 
 

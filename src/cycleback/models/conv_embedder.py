@@ -175,7 +175,7 @@ class ConvEmbedder(ContextEmbedder):
     def _first_conv(self) -> TemporalConv:
         return cast(TemporalConv, self.convs[0])
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, frames: Tensor | None = None) -> Tensor:
         """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
         clips = features.flatten(0, 1).transpose(0, 1)  # (C, M, F, h, w)
         reduced = torch.unflatten(self._reduce(clips.flatten(0, 1)), 0, clips.shape[:2])

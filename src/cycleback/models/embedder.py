@@ -22,6 +22,7 @@ class Embedder(nn.Module, ABC):
     standardize: bool = False  # whether each whole video is scaled to mean 0 and standard deviation 1
     takes_half: bool = False  # whether it may get features in 16 bits; all others get float32
     can_count_frames: bool = False  # whether it can know how long the video has run, and close cycles by that
+    mixes_frames: bool = False  # whether the embedding of a frame depends on the other sampled frames
     trait_names: tuple[str, ...] = ()  # attributes besides the weights that change the embeddings
 
     @property
@@ -30,8 +31,11 @@ class Embedder(nn.Module, ABC):
         return {name: getattr(self, name) for name in self.trait_names}
 
     @abstractmethod
-    def forward(self, features: Tensor) -> Tensor:
-        """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
+    def forward(self, features: Tensor, frames: Tensor | None = None) -> Tensor:
+        """Map features (B, T, C, F, h, w) to embeddings (B, T, D).
+
+        `frames` (B, T) are their frame numbers; None numbers them 0, 1, 2 and so on.
+        """
 
     @abstractmethod
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:

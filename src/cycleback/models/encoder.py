@@ -81,28 +81,30 @@ class Encoder(nn.Module):
     def _frame_axes(self) -> int:
         return 3 if self.input_kind == "images" else 1
 
-    def embed(self, features: Tensor) -> Tensor:
-        """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
+    def embed(self, features: Tensor, numbers: Tensor | None = None) -> Tensor:
+        """Map features (B, T, C, F, h, w) of frames numbered `numbers` (B, T) to embeddings (B, T, D)."""
         expected = (self.context_frames, self.base.channels)
         if features.ndim != 6 or tuple(features.shape[2:4]) != expected:
             shape = f"(B, T, C={expected[0]}, F={expected[1]}, h, w)"
             raise ValueError(f"features must be {shape}, got {tuple(features.shape)}")
-        embeddings: Tensor = self.embedder(features)
+        embeddings: Tensor = self.embedder(features, numbers)
         return embeddings
 
-    def forward(self, frames: Tensor, side: Tensor | None = None) -> Tensor:
+    def forward(self, frames: Tensor, side: Tensor | None = None, numbers: Tensor | None = None) -> Tensor:
         """Map frames (B, T, C, ...) and `side` (B, T, C, V'), as `features` takes them, to (B, T, D).
 
+        `numbers` (B, T) are the frame numbers, for embedders that use them.
+
         In training mode BatchNorm takes its statistics over all B * T * C frames, so each embedding depends
-        on the whole batch. In evaluation mode it depends on its own C frames only, or on all frames up to it
-        with the recurrent embedder.
+        on the whole batch. In evaluation mode it depends on its own C frames only, or on other
+        frames of the video with an embedder that mixes them.
         """
         expected = (self.context_frames, self.base.in_channels)
         if frames.ndim != self._frame_axes + 3 or tuple(frames.shape[2:4]) != expected:
             shape = f"(B, T, C={self.context_frames}, {self.base.frame_shape})"
             raise ValueError(f"{self.input_kind} must be {shape}, got {tuple(frames.shape)}")
         features = self.features(frames.flatten(0, 2), None if side is None else side.flatten(0, 2))
-        return self.embed(torch.unflatten(features, 0, frames.shape[:3]))
+        return self.embed(torch.unflatten(features, 0, frames.shape[:3]), numbers)
 
     def embed_stream(self, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
         """Embed a whole video in chunks: features (n, F, h, w) to embeddings (n, D); see `Embedder`."""

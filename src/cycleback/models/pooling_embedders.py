@@ -31,7 +31,7 @@ class PooledEmbedder(ContextEmbedder):
         self.in_channels, self.grid, self.standardize = in_channels, grid, standardize
         self.embedding_size = in_channels * grid * grid
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, frames: Tensor | None = None) -> Tensor:
         """Map features (B, T, 1, F, h, w) to embeddings (B, T, D), D = F * grid * grid."""
         frames = features[:, :, -1]
         return torch.unflatten(self._pool(frames.flatten(0, 1)), 0, frames.shape[:2])
@@ -85,7 +85,7 @@ class MLPEmbedder(ContextEmbedder):
             self.layers.append(nn.Dropout(dropout))
         self.embedding = glorot_linear(sizes[-1], embedding_size, gain=embedding_gain)
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, frames: Tensor | None = None) -> Tensor:
         """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
         clips = self._pool(features.flatten(0, 1))  # (M, C, F)
         return torch.unflatten(self._embed_clips(clips), 0, features.shape[:2])
@@ -120,6 +120,7 @@ class GRUEmbedder(Embedder):
     """
 
     can_count_frames = True
+    mixes_frames = True
     trait_names = ("normalize",)
 
     def __init__(
@@ -147,7 +148,7 @@ class GRUEmbedder(Embedder):
         self.gru = nn.GRU(sizes[-1], hidden_size, batch_first=True)
         self.embedding = glorot_linear(hidden_size, embedding_size, gain=embedding_gain)
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, frames: Tensor | None = None) -> Tensor:
         """Map features (B, T, 1, F, h, w), in order of time, to embeddings (B, T, D)."""
         pooled = self._pool(features[:, :, -1].flatten(0, 1))
         states, _ = self.gru(torch.unflatten(pooled, 0, features.shape[:2]))  # (B, T, R)

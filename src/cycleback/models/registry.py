@@ -14,6 +14,7 @@ from cycleback.models.external import TimmBase, TransformersBase
 from cycleback.models.pooling_embedders import GRUEmbedder, MLPEmbedder, PooledEmbedder
 from cycleback.models.resnet50 import ResNet50
 from cycleback.models.scratch import SmallBase, VGGMBase
+from cycleback.models.transformer_embedder import TransformerEmbedder
 from cycleback.models.vector import VectorBase
 
 BASES: dict[str, type[Base]] = {
@@ -30,6 +31,7 @@ EMBEDDERS: dict[str, type[Embedder]] = {
     "gru": GRUEmbedder,
     "mlp": MLPEmbedder,
     "pooled": PooledEmbedder,
+    "transformer": TransformerEmbedder,
 }
 
 Part = TypeVar("Part", Base, Embedder)

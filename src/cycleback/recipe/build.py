@@ -17,9 +17,11 @@ from cycleback.losses import (
     LAVLoss,
     Loss,
     MatchLoss,
+    NextFrameLoss,
     OrderLoss,
     ReversalLoss,
     SaLLoss,
+    SCLLoss,
     StochasticTCCLoss,
     SupervisedLoss,
     TCCLoss,
@@ -47,6 +49,10 @@ LOSSES: Mapping[str, Callable[[LossSettings, int, int], Loss]] = {
     "vava": lambda settings, size, phases: VAVALoss(**vars(settings.vava)),
     "vaot": lambda settings, size, phases: VAOTLoss(**vars(settings.vaot)),
     "reversal": lambda settings, size, phases: ReversalLoss(**vars(settings.reversal)),
+    "scl": lambda settings, size, phases: SCLLoss(size, **vars(settings.scl)),
+    "next_frame": lambda settings, size, phases: NextFrameLoss(
+        size, hidden_size=settings.next_frame.hidden_size
+    ),
     "match": lambda settings, size, phases: MatchLoss(**vars(settings.match)),
     "order": lambda settings, size, phases: OrderLoss(
         temperature=settings.tcc.temperature,
@@ -156,7 +162,7 @@ def build_batches(
     """
     sample = SAMPLERS[recipe.data.sampler](recipe.data)
     _warn_about_short_videos([len(video) for video in videos], recipe.data.frames_per_video)
-    wants_positives = recipe.loss.is_used("tcn")
+    losses = recipe.loss
     return BatchMaker(
         videos,
         actions,
@@ -164,12 +170,14 @@ def build_batches(
         batch_size=recipe.optimizer.batch_size,
         context_frames=encoder.context_frames,
         context_stride=encoder.context_stride,
-        positive_window=recipe.loss.tcn.positive_window if wants_positives else None,
+        positive_window=losses.tcn.positive_window if losses.is_used("tcn") else None,
+        ahead=losses.next_frame.ahead if losses.is_used("next_frame") else None,
+        second_view=losses.is_used("scl") or (losses.is_used("tcn") and losses.tcn.second_view),
         seed=recipe.run.seed,
         phases=phases,
         sides=sides,
         mirrored=mirrored,
-        matches=Matches(sides or videos) if recipe.loss.is_used("match") else None,
+        matches=Matches(sides or videos) if losses.is_used("match") else None,
         context_scale=recipe.data.context_scale,
     )
 

@@ -34,12 +34,16 @@ WEIGHTS = {
     "tcc-sal-tcn": "tcc = 0.33, sal = 0.33, tcn = 0.34",
 }
 METHODS = {
-    "lav": ("loss.weights={ lav = 1.0 }",),
-    "tc3i": ("loss.weights={ tcc = 1.0, idm = 1.0 }", "loss.tcc.normalize=true", "loss.tcc.scaling=none"),
+    "lav": ("loss.weights={ lav = 1.0 }", "loss.lav.window=5"),
+    "tc3i": (
+        *("loss.weights={ tcc = 1.0, idm = 0.1 }", "loss.idm.window=5"),
+        *("loss.tcc.normalize=true", "loss.tcc.scaling=none"),
+    ),
     "gta": ("loss.weights={ gta = 1.0 }",),
     "ae2": ("loss.weights={ gta = 1.0, reversal = 1.0 }", "loss.gta.cycle_weight=0"),
-    "vava": ("loss.weights={ vava = 1.0 }",),
-    "vaot": ("loss.weights={ vaot = 1.0 }",),
+    "vava": ("loss.weights={ vava = 1.0 }", "loss.vava.diagonal_share=0.1", "loss.vava.window=5"),
+    "scl": ("loss.weights={ scl = 1.0 }",),
+    "vaot": ("loss.weights={ vaot = 1.0 }", "loss.vaot.time_weight=0"),
 }  # losses of other papers, on the streams of the default recipe
 SINGLE = ("tcc", "tcn", "sal", "supervised")
 COMBINED = ("tcc-sal", "tcc-sal-25", "tcc-sal-75", "tcc-tcn", "tcc-tcn-25", "tcc-tcn-75")

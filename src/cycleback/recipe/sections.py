@@ -35,6 +35,8 @@ LossName = Literal[
     "vava",
     "vaot",
     "reversal",
+    "scl",
+    "next_frame",
 ]
 
 
@@ -154,6 +156,23 @@ class GRUSettings(EmbedderSettings):
 
 
 @dataclass(frozen=True)
+class TransformerSettings(MLPSettings):
+    """`MLPSettings` for each frame, then attention over all frames of the video."""
+
+    attention: Literal["full", "causal"] = "full"
+    positions: Literal["none", "relative", "shifted"] = "none"
+    token_size: Channels = 128
+    depth: Annotated[int, Range(1, 100)] = 2
+    heads: Annotated[int, Range(1, 100)] = 4
+
+    def __post_init__(self) -> None:
+        if self.token_size % (2 * self.heads):
+            wrong = f"{self.token_size} for {self.heads} heads"
+            key = "encoder.transformer.token_size"
+            raise ValueError(f"{key} must be a multiple of twice the heads, got {wrong}")
+
+
+@dataclass(frozen=True)
 class PooledSettings:
     """Features averaged over a grid of cells; nothing is trained."""
 
@@ -179,6 +198,7 @@ class EncoderSettings:
     conv: ConvSettings = field(default_factory=ConvSettings)
     mlp: MLPSettings = field(default_factory=MLPSettings)
     gru: GRUSettings = field(default_factory=GRUSettings)
+    transformer: TransformerSettings = field(default_factory=TransformerSettings)
     pooled: PooledSettings = field(default_factory=PooledSettings)
 
     def __post_init__(self) -> None:
@@ -245,6 +265,7 @@ class TCNSettings:
     positive_window: Stride = 3  # frames; the paper has 5, too far where a phase takes a few frames
     temperature: Scale = 1.0
     l2_weight: Weight = 0.002
+    second_view: bool = False  # whether positives are drawn from another view: its own side and augmentation
 
 
 @dataclass(frozen=True)
@@ -317,6 +338,24 @@ class ReversalSettings:
 
 
 @dataclass(frozen=True)
+class SCLSettings:
+    """Two views of one video agree on how close in time their frames are."""
+
+    variance: Scale = 10.0  # of the Gaussian, in squared frames
+    temperature: Scale = 0.1
+    hidden_size: Annotated[int, Range(0, MAX_CHANNELS)] = 512  # of a network for training alone; 0: none
+
+
+@dataclass(frozen=True)
+class NextFrameSettings:
+    """An embedding tells a later one, as a slow copy of the encoder has it."""
+
+    ahead: Stride = 3  # frames
+    hidden_size: Channels = 128  # of the predictor
+    momentum: ShareBelow1 = 0.99  # of the slow copy
+
+
+@dataclass(frozen=True)
 class SaLSettings:
     """Shuffle and Learn: are three frames in order?"""
 
@@ -347,6 +386,8 @@ class LossSettings:
     gta: GTASettings = field(default_factory=GTASettings)
     vava: VAVASettings = field(default_factory=VAVASettings)
     vaot: VAOTSettings = field(default_factory=VAOTSettings)
+    scl: SCLSettings = field(default_factory=SCLSettings)
+    next_frame: NextFrameSettings = field(default_factory=NextFrameSettings)
     reversal: ReversalSettings = field(default_factory=ReversalSettings)
     sal: SaLSettings = field(default_factory=SaLSettings)
     supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
@@ -397,7 +438,20 @@ class Recipe:
 _PICTURES = "augment data.frame_size data.fit encoder.train_base"
 _BASE = " ".join(["encoder.base encoder.train_base", *(f"encoder.{name}" for name in BASES)])
 # losses with a section of their name, which no other loss reads
-_OWN_SETTINGS = ("match", "tcn", "lav", "idm", "gta", "vava", "vaot", "reversal", "sal", "supervised")
+_OWN_SETTINGS = (
+    "match",
+    "tcn",
+    "lav",
+    "idm",
+    "gta",
+    "vava",
+    "vaot",
+    "reversal",
+    "scl",
+    "next_frame",
+    "sal",
+    "supervised",
+)
 _TRAINED_BASE = "encoder.statistics encoder.train_from optimizer.base_factor"
 _COLOURS = "augment.brightness augment.contrast augment.hue augment.saturation"
 _TCC_ONLY = "loss.tcc.kind loss.tcc.index loss.tcc.huber_delta loss.tcc.label_smoothing"
@@ -445,7 +499,7 @@ RULES = (
     Rule("encoder.streams", "encoder.base", refused="vector"),
     Rule(f"{_BASE} {_TRAINED_BASE}", "encoder.streams", ("appearance",)),
     Rule(f"augment {_TRAINED_BASE}", "encoder.train_base", ("all", "bn")),
-    Rule("data.context_scale", "encoder.embedder", ("conv", "mlp")),
+    Rule("data.context_scale", "encoder.embedder", ("conv", "mlp", "transformer")),
     Rule("data.stride", "data.sampler", ("strided",)),
     Rule(f"{_COLOURS} augment.flip augment.crop augment.noise", "augment.enabled", (True,)),
     Rule("loss.tcc", "loss.weights", ("tcc", "stochastic_tcc", "order")),

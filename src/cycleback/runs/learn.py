@@ -281,6 +281,7 @@ def _prepare(
         run_settings=recipe.run,
         augmentation=recipe.augment,
         processes=processes,
+        slow_momentum=recipe.loss.next_frame.momentum,
     )
     return trainer, _held_out_evaluation(output, recipe, dataset, encoder=encoder, frames=frames)
 

@@ -17,6 +17,8 @@ from cycleback.data.sampling import context_indices, order_batches, sample_posit
 
 IndexSampler = Callable[[int, torch.Generator], Tensor]
 """(number of frames of a video, generator) -> sorted indices (T,)."""
+Videos = Mapping[int, Tensor] | Sequence[Tensor]
+"""Position in the training set -> all frames of the video (N, ...)."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Batch:
     videos: tuple[int, ...]  # B positions in the training set
     has_positives: bool  # whether `inputs` holds T positives after the T anchors
     phases: Tensor | None = None  # (B, T) int64, -1 for a frame without label; None if labels are not used
+    positive_frames: Tensor | None = (
+        None  # (B, T) int64, the frame numbers of the positives, if there are any
+    )
+    has_views: bool = False  # whether the positives are another view, with an augmentation of their own
     rows: tuple[int, ...] | None = None  # which of the B videos `inputs` holds; None: all
     matches: Tensor | None = None  # (B, B, T), the frame of the second video for each anchor of the first
     side: Tensor | None = None  # (b, T or 2T, C, V'), the streams besides the appearance in `inputs`, if any
@@ -46,6 +52,8 @@ class BatchMaker:
     context_stride: int
     positive_window: int | None  # largest distance of a positive in frames, or None to draw no positives
     seed: int
+    ahead: int | None = None  # positives are this many frames later instead; at the end, the last frame
+    second_view: bool = False  # positives are another view of the video; without a window, any other sample
     rank: int = 0  # the number of this process among the `world_size` that share each batch
     world_size: int = 1
     phases: Sequence[Tensor] | None = None  # (N,) int64 per video, -1 for a frame without label
@@ -65,35 +73,44 @@ class BatchMaker:
         epoch, position = divmod(number, self.batches_per_epoch)
         videos = self._order(epoch)[position]
         drawn = [self._draw(video, self._generator(number, slot)) for slot, video in enumerate(videos)]
-        strides = self._strides(number, len(videos))
+        anchors, positives = [pair[0] for pair in drawn], [pair[1] for pair in drawn if pair[1] is not None]
+        shown = [anchors, positives] if positives else [anchors]
         rows = assign_rows(len(videos), rank=self.rank, world_size=self.world_size)
+        looks = [view if self.second_view else 0 for view in range(len(shown))]
 
-        def clips(videos_of: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
-            return torch.stack([self._clip(videos_of[videos[r]], drawn[r][1], strides[r]) for r in rows])
+        def clips(videos_of: Sequence[Videos]) -> Tensor:
+            parts = []
+            for view, frames, source in zip(looks, shown, videos_of, strict=True):
+                strides = self._strides(number, len(videos), view=view)
+                parts.append(
+                    torch.stack([self._clip(source[videos[r]], frames[r], strides[r]) for r in rows])
+                )
+            return torch.cat(parts, dim=1)
 
         return Batch(
-            inputs=clips(self._choose_sides(number, videos)),
+            inputs=clips([self._choose_sides(number, videos, view=view) for view in looks]),
             times=torch.stack(
-                [anchors.float() / len(self.videos[v]) for v, (anchors, _) in zip(videos, drawn, strict=True)]
+                [frames.float() / len(self.videos[v]) for v, frames in zip(videos, anchors, strict=True)]
             ),
-            frames=torch.stack([anchors for anchors, _ in drawn]),
+            frames=torch.stack(anchors),
             videos=tuple(videos),
-            has_positives=self.positive_window is not None,
+            has_positives=bool(positives),
             phases=None
             if self.phases is None
-            else torch.stack(
-                [self.phases[v][anchors] for v, (anchors, _) in zip(videos, drawn, strict=True)]
-            ),
+            else torch.stack([self.phases[v][frames] for v, frames in zip(videos, anchors, strict=True)]),
+            positive_frames=torch.stack(positives) if positives else None,
+            has_views=self.second_view and bool(positives),
             rows=rows,
-            matches=self._match(videos, [anchors for anchors, _ in drawn]),
-            side=None if self.sides is None else clips(self.sides),
+            matches=self._match(videos, anchors),
+            side=None if self.sides is None else clips([self.sides] * len(shown)),
         )
 
-    def _choose_sides(self, number: int, videos: Sequence[int]) -> Mapping[int, Tensor] | Sequence[Tensor]:
+    def _choose_sides(self, number: int, videos: Sequence[int], *, view: int = 0) -> Videos:
         """Return the videos of a batch by position, each as it is or mirrored."""
         if self.mirrored is None:
             return self.videos
-        draws = torch.rand(len(videos), generator=self._generator(number, len(videos) + 1)).tolist()
+        slot = len(videos) + 1 + 2 * view
+        draws = torch.rand(len(videos), generator=self._generator(number, slot)).tolist()
         return {
             v: (self.videos if draw < 0.5 else self.mirrored)[v]
             for v, draw in zip(videos, draws, strict=True)
@@ -109,21 +126,23 @@ class BatchMaker:
         ]
         return torch.stack(rows)
 
-    def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Draw the indices (T,) of the anchors, and of all frames: (T,), or (2T,) with positives."""
+    def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """Draw the indices (T,) of the anchors, and of their positives if a loss needs them."""
         num_frames = len(self.videos[video])
         anchors = self.sample(num_frames, generator)
-        if self.positive_window is None:
-            return anchors, anchors
-        near = sample_positives(
-            anchors, window=self.positive_window, num_frames=num_frames, generator=generator
-        )
-        return anchors, torch.cat([anchors, near])
+        if self.ahead is not None:
+            return anchors, (anchors + self.ahead).clamp_max(num_frames - 1)
+        if self.positive_window is not None:
+            window = self.positive_window
+            return anchors, sample_positives(
+                anchors, window=window, num_frames=num_frames, generator=generator
+            )
+        return anchors, self.sample(num_frames, generator) if self.second_view else None
 
-    def _strides(self, number: int, count: int) -> list[int]:
+    def _strides(self, number: int, count: int, *, view: int = 0) -> list[int]:
         """Draw the context stride of each of `count` clips."""
         low, high = self.context_scale
-        draws = torch.rand(count, generator=self._generator(number, count)).tolist()
+        draws = torch.rand(count, generator=self._generator(number, count + 2 * view)).tolist()
         return [max(1, round(self.context_stride * (low + (high - low) * draw))) for draw in draws]
 
     def _clip(self, frames: Tensor, indices: Tensor, stride: int) -> Tensor:

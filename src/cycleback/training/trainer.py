@@ -48,6 +48,7 @@ class Trainer:
     run_settings: RunSettings = field(default_factory=RunSettings)
     augmentation: AugmentSettings | None = None  # None leaves frames unchanged
     processes: Processes = field(default_factory=Processes)
+    slow_momentum: float = 0.99  # of the slow copy of the encoder, for losses that need targets
 
     def run(
         self,
@@ -69,7 +70,7 @@ class Trainer:
         settings, is_first = self.run_settings, self.processes.is_first
         num_updates, log_folder = self.settings.num_updates, folder if is_first else None
         state = load_state(folder, self._resumable, device=self.processes.device)
-        self.processes.share(self.encoder, self.loss)
+        self.processes.share(*(part for part in self._resumable.values() if isinstance(part, nn.Module)))
         started = time.monotonic() - state.seconds
         with (
             RunLog(log_folder, resume_step=state.step, tensorboard=settings.tensorboard) as log,
@@ -220,6 +221,7 @@ class Trainer:
             accumulate=self.settings.accumulate,
             augmentation=self.augmentation,
             processes=self.processes,
+            slow_momentum=self.slow_momentum,
         )
 
     @cached_property
@@ -230,4 +232,6 @@ class Trainer:
     @property
     def _resumable(self) -> dict[str, Any]:
         parts = {"encoder": self.encoder, "loss": self.loss, "optimizer": self.optimizer}
+        if self._forward_backward.slow_copy is not None:
+            parts["slow_copy"] = self._forward_backward.slow_copy
         return parts if self._average is None else {**parts, "ema": self._average}

@@ -4,6 +4,7 @@ Shapes: B videos of a batch, b of them embedded by this process, T sampled frame
 pixels, F feature channels, V' size of the streams besides appearance, D embedding size.
 """
 
+import copy
 import dataclasses
 import math
 import os
@@ -45,21 +46,37 @@ class DeviceBatch:
     times: Tensor
     frames: Tensor
     phases: Tensor | None
+    positive_frames: Tensor | None
     matches: Tensor | None
     side: Tensor | None
     augmentation: Augmentation
+    second: Augmentation  # of the positives, if they are another view
     has_positives: bool
+    has_views: bool
     num_videos: int
+    rows: tuple[int, ...]  # which of the videos this process embeds
+
+    @property
+    def own_numbers(self) -> Tensor:
+        """Frame numbers (b, T or 2T) of the inputs."""
+        parts = [self.frames] if self.positive_frames is None else [self.frames, self.positive_frames]
+        numbers = torch.cat(parts, dim=1)
+        is_alone = self.rows == tuple(range(self.num_videos))  # looking up rows would wait for the device
+        return numbers if is_alone else numbers[list(self.rows)]
 
     @property
     def _optional(self) -> dict[str, Tensor | None]:
-        return {name: getattr(self, name) for name in ("phases", "matches", "side")}
+        return {name: getattr(self, name) for name in ("phases", "positive_frames", "matches", "side")}
 
     @property
     def tensors(self) -> list[Tensor]:
         """Everything that differs between batches."""
         optional = [tensor for tensor in self._optional.values() if tensor is not None]
-        return [self.inputs, self.times, self.frames, *optional, *self.augmentation.tensors.values()]
+        return [self.inputs, self.times, self.frames, *optional, *self._drawn]
+
+    @property
+    def _drawn(self) -> list[Tensor]:
+        return [*self.augmentation.tensors.values(), *self.second.tensors.values()]
 
     def copy(self) -> "DeviceBatch":
         """Copy all tensors."""
@@ -72,6 +89,7 @@ class DeviceBatch:
             times=self.times.clone(),
             frames=self.frames.clone(),
             augmentation=self.augmentation.map(Tensor.clone),
+            second=self.second.map(Tensor.clone),
             **optional,
         )
 
@@ -86,11 +104,16 @@ class ForwardBackward:
     accumulate: int  # batches per update
     augmentation: AugmentSettings | None
     processes: Processes
+    slow_momentum: float = 0.99  # of the slow copy
+    slow_copy: Encoder | None = None  # follows the encoder, if a loss needs targets
     _calls: int = 0
     _graphs: dict[tuple[torch.Size, ...], "CudaGraph"] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._forward = Forward(self.encoder, self.settings)
+        if "targets" in self.loss.needs:
+            self.slow_copy = copy.deepcopy(self.encoder).eval().requires_grad_(False)
+            self._slow_forward = Forward(self.slow_copy, self.settings)
 
     def __call__(self, number: int, batch: Batch) -> tuple[Tensor, LossParts]:
         """Return embeddings (B, T, D) and loss of a batch; everything random depends on (seed, number)."""
@@ -99,10 +122,21 @@ class ForwardBackward:
         loss_seed = mix_seed(seed, number, LOSS_STREAM, 0)
         torch.manual_seed(mix_seed(seed, number, *((rank,) if rank else ())))  # own dropout per process
         self._calls += 1
+        self._follow()
         if self._can_use_graph and self._calls > EAGER_CALLS:
             return self._graph(on_device).replay(on_device.tensors, seed=loss_seed)
         reseed = partial(torch.manual_seed, loss_seed)
         return self._compute(on_device, torch.Generator().manual_seed(loss_seed), before_loss=reseed)
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Move the weights of the slow copy towards those of the encoder; copy its buffers."""
+        if self.slow_copy is None:
+            return
+        for slow, weight in zip(self.slow_copy.parameters(), self.encoder.parameters(), strict=True):
+            slow.data.lerp_(weight, 1 - self.slow_momentum)
+        for kept, buffer in zip(self.slow_copy.buffers(), self.encoder.buffers(), strict=True):
+            kept.copy_(buffer)
 
     @property
     def _can_use_graph(self) -> bool:
@@ -121,7 +155,8 @@ class ForwardBackward:
 
     def _to_device(self, number: int, batch: Batch) -> DeviceBatch:
         settings = None if batch.inputs.is_floating_point() else self.augmentation
-        seed = mix_seed(self.settings.seed, number, AUGMENT_STREAM, 0)
+        seeds = [mix_seed(self.settings.seed, number, AUGMENT_STREAM, view) for view in range(2)]
+        of_second = settings if batch.has_views else None
 
         def move(values: Tensor) -> Tensor:
             return values.to(self.processes.device, non_blocking=True)  # without waiting for earlier work
@@ -131,11 +166,15 @@ class ForwardBackward:
             times=move(batch.times),
             frames=move(batch.frames),
             phases=None if batch.phases is None else move(batch.phases),
+            positive_frames=None if batch.positive_frames is None else move(batch.positive_frames),
             matches=None if batch.matches is None else move(batch.matches),
             side=None if batch.side is None else move(batch.side),
-            augmentation=draw_for_batch(batch, settings=settings, seed=seed).map(move),
+            augmentation=draw_for_batch(batch, settings=settings, seed=seeds[0]).map(move),
+            second=draw_for_batch(batch, settings=of_second, seed=seeds[1]).map(move),
             has_positives=batch.has_positives,
+            has_views=batch.has_views,
             num_videos=len(batch.videos),
+            rows=batch.rows or tuple(range(len(batch.videos))),
         )
 
     def _compute(
@@ -146,7 +185,7 @@ class ForwardBackward:
         before_loss: Callable[[], object] = lambda: None,
     ) -> tuple[Tensor, LossParts]:
         """Run forward and backward without reading any value."""
-        embeddings, positives = self._embed(batch)
+        embeddings, positives, targets = self._embed(batch)
         before_loss()  # dropout inside a loss is the same for all processes
         parts = self.loss.parts(
             embeddings,
@@ -154,6 +193,8 @@ class ForwardBackward:
             positives=positives,
             phases=batch.phases,
             frames=batch.frames,
+            positive_frames=batch.positive_frames,
+            targets=targets,
             matches=batch.matches,
             generator=generator,
         )
@@ -161,22 +202,40 @@ class ForwardBackward:
         values = {name: value.detach() for name, value in parts.parts.items()}
         return embeddings.detach(), LossParts(parts.total.detach(), values)
 
-    def _embed(self, batch: DeviceBatch) -> tuple[Tensor, Tensor | None]:
-        """Return embeddings (B, T, D) of the anchors, and those of the positives if there are any."""
-        inputs = batch.inputs
-        are_features = inputs.is_floating_point() and inputs.ndim == 6
-        inputs = inputs.float() if inputs.is_floating_point() else to_images(inputs, batch.augmentation)
-        # a recurrent embedder must not take the positives for later frames of the anchors
-        is_recurrent = batch.has_positives and self.encoder.embedder.can_count_frames
-        number = 2 if is_recurrent else 1
-        sides = [None] * number if batch.side is None else batch.side.chunk(number, dim=1)
-        pieces = zip(inputs.chunk(number, dim=1), sides, strict=True)
-        embeddings = torch.cat([self._forward(*piece, are_features=are_features) for piece in pieces], dim=1)
+    def _embed(self, batch: DeviceBatch) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return embeddings (B, T, D) of the anchors, of the positives, and of these by the slow copy.
+
+        The last two are None if no loss needs them.
+        """
+        are_features = batch.inputs.is_floating_point() and batch.inputs.ndim == 6
+        inputs, numbers, side = see(batch), batch.own_numbers, batch.side
+        # an embedder that mixes frames must not take the positives for frames among the anchors
+        pieces = 2 if batch.has_positives and self.encoder.embedder.mixes_frames else 1
+        sides = [None] * pieces if side is None else side.chunk(pieces, dim=1)
+        split = zip(inputs.chunk(pieces, dim=1), sides, numbers.chunk(pieces, dim=1), strict=True)
+        embeddings = torch.cat([self._forward(*piece, are_features=are_features) for piece in split], dim=1)
         embeddings = self.processes.gather(embeddings, batch.num_videos)
         if not batch.has_positives:
-            return embeddings, None
+            return embeddings, None, None
         anchors, positives = embeddings.chunk(2, dim=1)
-        return anchors, positives
+        if self.slow_copy is None:
+            return anchors, positives, None
+        late, late_side = inputs.chunk(2, dim=1)[1], None if side is None else side.chunk(2, dim=1)[1]
+        with torch.no_grad():
+            targets = self._slow_forward(
+                late, late_side, numbers.chunk(2, dim=1)[1], are_features=are_features
+            )
+        return anchors, positives, self.processes.gather(targets, batch.num_videos)
+
+
+def see(batch: DeviceBatch) -> Tensor:
+    """Return the inputs of a batch as floats; frames are augmented, a second view by its own draw."""
+    if batch.inputs.is_floating_point():
+        return batch.inputs.float()
+    if not batch.has_views:
+        return to_images(batch.inputs, batch.augmentation)
+    first, second = batch.inputs.chunk(2, dim=1)
+    return torch.cat([to_images(first, batch.augmentation), to_images(second, batch.second)], dim=1)
 
 
 class Forward:
@@ -189,17 +248,27 @@ class Forward:
         wrap = torch.compile if settings.compile else lambda function: function
         self._from_frames, self._from_features = wrap(encoder.forward), wrap(encoder.embed)
 
-    def __call__(self, inputs: Tensor, side: Tensor | None = None, *, are_features: bool) -> Tensor:
+    def __call__(
+        self,
+        inputs: Tensor,
+        side: Tensor | None = None,
+        numbers: Tensor | None = None,
+        *,
+        are_features: bool,
+    ) -> Tensor:
         """Embed frames (B, T, C, ...), or their feature maps (B, T, C, F, h, w), to (B, T, D).
 
-        `side` (B, T, C, V') are the streams besides the appearance of frames, if there are any.
+        `side` (B, T, C, V') are the streams besides the appearance of frames, if there are any; `numbers`
+        (B, T) the frame numbers.
         """
-        run = self._from_features if are_features else self._from_frames
-        arguments = (inputs,) if side is None else (inputs, side)
         with torch.autocast(
             inputs.device.type, torch.bfloat16, enabled=self.is_bfloat16, cache_enabled=False
         ):
-            embeddings: Tensor = run(*arguments)
+            embeddings: Tensor = (
+                self._from_features(inputs, numbers)
+                if are_features
+                else self._from_frames(inputs, side, numbers)
+            )
         return embeddings.float()
 
 

@@ -173,7 +173,7 @@ class GpuEmbedder(Embedder):
         """Whether this class can replace an embedder."""
         return embedder.pooling != "flatten" and embedder.context_frames <= MAX_STACKED_FRAMES
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, frames: Tensor | None = None) -> Tensor:
         """Map features (B, T, C, F, h, w) to embeddings (B, T, D)."""
         products = self._convolve_frames(features.flatten(0, 2))  # (M * C, 3 O, h, w)
         context = [products[place :: self.context_frames] for place in range(self.context_frames)]
