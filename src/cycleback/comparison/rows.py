@@ -8,15 +8,16 @@ FOLDER/rows/METHOD.json        a finished row with the settings it was made with
 FOLDER/report.html, report.json, report.md
 """
 
-import json
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from cycleback import reading
 from cycleback.comparison.methods import FROZEN, UNTRAINED, UNTRAINED_STREAMS, Method
 from cycleback.comparison.perturbed import Library, perturbed_set
 from cycleback.comparison.plan import Plan
@@ -30,6 +31,7 @@ from cycleback.files import atomic_folder, write_json
 from cycleback.models import Encoder
 from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
 from cycleback.progress import Progress
+from cycleback.reading import check_seal, seal
 from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder
 from cycleback.recipe.files import parse_toml
 from cycleback.recipe.sections import EncoderSettings, PooledSettings, VectorSettings
@@ -146,17 +148,19 @@ def open_folder(root: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a file, or None if there is no readable one."""
+    """Return the object in a file, or None if there is no readable one, or a damaged one."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, json.JSONDecodeError):
+        root = reading.read_json(path)
+        content = dict(root.items())
+        check_seal(root)
+    except UserError:
         return None
-    return content if isinstance(content, dict) else None
+    return {key: inside.value for key, inside in content.items()}
 
 
 def check_settings(workspace: Workspace, method: str, wanted: dict[str, Any], *, overwrite: bool) -> None:
     """Refuse a run that was trained with other settings, or delete it with `overwrite`."""
-    earlier = (read_json(workspace.training(method)) or {}).get("settings")
+    earlier = _settings_of(workspace.training(method))
     if earlier == wanted or (earlier is None and not workspace.run(method).exists()):
         return
     if not overwrite:
@@ -167,11 +171,19 @@ def check_settings(workspace: Workspace, method: str, wanted: dict[str, Any], *,
     workspace.delete(method)
 
 
+def _settings_of(path: Path) -> dict[str, Any] | None:
+    settings = (read_json(path) or {}).get("settings")
+    return settings if isinstance(settings, dict) and isinstance(settings.get("recipe"), str) else None
+
+
 def _difference(earlier: dict[str, Any], wanted: dict[str, Any]) -> str:
     """Say in words which setting differs first."""
     if earlier.get("videos") != wanted["videos"]:
         return "on other videos, labels or splits"
-    before, now = parse_toml(earlier.get("recipe", "")), parse_toml(wanted["recipe"])
+    try:
+        before, now = parse_toml(earlier.get("recipe", "")), parse_toml(wanted["recipe"])
+    except (ValueError, RecursionError):
+        return "with other settings"
     for key in [*now, *before]:
         if before.get(key) != now.get(key):
             return f"with {key}={before.get(key)!r}, not {now.get(key)!r}"
@@ -183,19 +195,25 @@ def make_row(method: Method, plan: Plan, workspace: Workspace, *, progress: Prog
     settings, made = plan.row_settings(method), read_json(workspace.row(method.name))
     is_there = not method.is_trained or _is_trained(method, workspace)
     if made and made.get("settings") == settings and is_there and workspace.embeddings(method.name).is_dir():
-        return Row.from_json(method, made)
+        with suppress(KeyError, TypeError, ValueError, AttributeError):  # not one of ours: make it again
+            return Row.from_json(method, made)
     updates, seconds = train_row(method, plan, workspace, progress) if method.is_trained else (0, 0.0)
     encoder = load_row_encoder(method, plan, workspace)
     report, splits = score_row(method, encoder, plan, workspace)
     kept = method.is_trained and keeps_untrained(workspace.run(method.name))
     row = Row(method, report, splits, updates, seconds, kept_untrained=kept)
-    write_json(workspace.row(method.name), {**row.to_json(), "settings": settings}, overwrite=True)
+    write_json(workspace.row(method.name), seal({**row.to_json(), "settings": settings}), overwrite=True)
     return row
 
 
 def _is_trained(method: Method, workspace: Workspace) -> bool:
-    is_finished = (read_json(workspace.training(method.name)) or {}).get("finished", False)
-    return bool(is_finished) and (workspace.run(method.name) / WEIGHTS_FILE).is_file()
+    facts = read_json(workspace.training(method.name)) or {}
+    is_known = all(isinstance(facts.get(key), int | float) for key in ("updates", "seconds"))
+    return (
+        bool(facts.get("finished", False))
+        and is_known
+        and (workspace.run(method.name) / WEIGHTS_FILE).is_file()
+    )
 
 
 def train_row(method: Method, plan: Plan, workspace: Workspace, progress: Progress) -> tuple[int, float]:
@@ -228,7 +246,7 @@ def train_row(method: Method, plan: Plan, workspace: Workspace, progress: Progre
     if state.is_interrupted:
         raise TrainingStopped(f"training of {name} stopped at update {state.step} of {total}")
     facts = {"finished": True, "updates": state.step, "seconds": round(state.seconds, 1)}
-    write_json(workspace.training(name), started | facts, overwrite=True)
+    write_json(workspace.training(name), seal(started | facts), overwrite=True)
     return state.step, state.seconds
 
 

@@ -137,16 +137,13 @@ def _decode_times(chunks: Iterable[FrameChunk]) -> NDArray[np.float64]:
 
 
 def _measure_sequence(record: VideoRecord, row: VideoRow) -> Measured:
-    sequence = load_sequence(record)
+    sequence = load_sequence(record, check_finite=False)
     num_frames, size = sequence.features.shape
     duration = float(sequence.times[-1] - sequence.times[0]) * num_frames / max(1, num_frames - 1)
     fps = num_frames / duration if duration > 0 else 0.0
     row = replace(row, num_frames=num_frames, fps=fps, size=(size,), duration_s=duration)
-    bad = np.flatnonzero(~np.isfinite(sequence.features).all(axis=1))
-    if not bad.size:
-        return row, sequence.times, []
-    message = f"{bad.size} of {num_frames} frames contain NaN or infinity (first: {bad[0]})."
-    return row, sequence.times, [Problem("error", record.name, f"{message} Fill in or remove these frames.")]
+    problem = sequence.explain_broken()
+    return row, sequence.times, [Problem("error", record.name, problem)] if problem else []
 
 
 def _check_set(dataset: Dataset, rows: Sequence[VideoRow], times: Times) -> Iterator[Problem]:

@@ -138,9 +138,17 @@ class FeatureSequence:
     features: NDArray[np.float32]
     times: NDArray[np.float64]
 
+    def explain_broken(self) -> str:
+        """Say which frames have features that are not finite; "" if none have."""
+        broken = np.flatnonzero(~np.isfinite(self.features).all(axis=1))
+        if not broken.size:
+            return ""
+        which = f"{broken.size} of {len(self.features)} frames"
+        return f"{which} contain NaN or infinity (first: {broken[0]}). Fill in or remove these frames."
 
-def load_sequence(record: VideoRecord) -> FeatureSequence:
-    """Load the features of a record of kind "sequence".
+
+def load_sequence(record: VideoRecord, *, check_finite: bool = True) -> FeatureSequence:
+    """Load the features of a record of kind "sequence"; features that are not finite are refused.
 
     The .npz holds an array `features` (N, F), or a single two-dimensional array of any name. It may also hold
     `times` (N,) in seconds, or `fps`, one number. Without either, 30 frames per second are assumed.
@@ -151,7 +159,10 @@ def load_sequence(record: VideoRecord) -> FeatureSequence:
         name = _find_features(record.path, archive)
         with np.errstate(over="ignore"):  # too large a number becomes infinity, like one that was before
             features = archive.read(name).astype(np.float32)
-        return FeatureSequence(features, _find_times(record.path, archive, len(features)))
+        sequence = FeatureSequence(features, _find_times(record.path, archive, len(features)))
+    if check_finite and (problem := sequence.explain_broken()):
+        raise DataError(f"{record.path}: {problem}")
+    return sequence
 
 
 def _cannot_read(path: Path, reason: str) -> DataError:

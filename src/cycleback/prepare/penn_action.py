@@ -9,20 +9,22 @@ Letters: S frames of all videos, N frames of one, L labels of one, V videos; J =
 and right shoulder, elbow, wrist, hip, knee, ankle.
 """
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cycleback.arrays import open_npz
 from cycleback.data.sources import image_paths
 from cycleback.errors import ConfigError, DataError, did_you_mean
 from cycleback.prepare.phases import LEFT_OUT, PENN_ACTION, compare_counts, find_events
 from cycleback.prepare.writer import DatasetWriter, place_file
 from cycleback.progress import Counter
+from cycleback.reading import not_a_file
 
 ARCHIVE = "penn_action_poses.npz"
 NEEDED = ("xy", "visibility", "bbox", "num_frames", "action", "train", "view", "video_id")
@@ -178,8 +180,10 @@ def _find_penn_events(
 def read_frame_labels(path: Path) -> NDArray[np.generic]:
     """Read the labels (L,) of one file; pickled objects are refused."""
     try:
-        labels = np.asarray(np.load(path, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
+        if reason := not_a_file(path):
+            raise ValueError(reason)
+        labels = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except Exception as error:  # numpy raises half a dozen types for a damaged file
         raise DataError(f"cannot read the labels {path}: {error}. Save one integer per frame.") from error
     if labels.ndim != 1:
         raise DataError(f"{path}: labels of shape {labels.shape}, expected one integer per frame.")
@@ -238,25 +242,30 @@ def prepare_penn_poses(
     return compare_counts(writer, PENN_ACTION, actions)
 
 
+def _cannot_read(path: Path, reason: str) -> DataError:
+    return DataError(f"cannot read {path}: {reason}. Expected {ARCHIVE}, or the folder that contains it.")
+
+
 def _read_poses(source: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of the archive: `xy` (S, J, 2), `visibility` (S, J), `bbox` (S, 4), the others (V,)."""
     path = source / ARCHIVE if source.is_dir() else source
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files if name in NEEDED}
-    except (OSError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"cannot read {path}: {error}. Expected {ARCHIVE}, or the folder that contains it."
-        ) from error
-    missing = [name for name in NEEDED if name not in arrays]
-    if missing:
-        raise DataError(
-            f"{path}: no array {missing[0]!r}, only {', '.join(arrays) or 'others'}; not Penn Action's poses."
-        )
-    frames = int(arrays["num_frames"].sum())
-    for name, shape in (("xy", (frames, 13, 2)), ("visibility", (frames, 13)), ("bbox", (frames, 4))):
+    with open_npz(path, explain=partial(_cannot_read, path)) as archive:
+        missing = [name for name in NEEDED if name not in archive.headers]
+        if missing:
+            known = ", ".join(name for name in archive.headers if name in NEEDED) or "others"
+            raise DataError(f"{path}: no array {missing[0]!r}, only {known}; not Penn Action's poses.")
+        arrays = {name: archive.read(name, "fiubU") for name in NEEDED}
+    lengths = arrays["num_frames"]
+    if lengths.dtype.kind not in "iu" or (lengths < 0).any():
+        raise DataError(f"{path}: num_frames must count the frames of each video, got {lengths.dtype}.")
+    frames = int(lengths.sum())
+    shapes = {"xy": (frames, 13, 2), "visibility": (frames, 13), "bbox": (frames, 4)}
+    shapes |= {name: (len(lengths),) for name in ("action", "train", "view", "video_id", "num_frames")}
+    for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise DataError(f"{path}: {name} is {arrays[name].shape}, expected {shape} by num_frames.")
+        if arrays[name].dtype.kind == "U" and name in ("xy", "visibility", "bbox", "train"):
+            raise DataError(f"{path}: {name} must hold numbers, got {arrays[name].dtype}.")
     return arrays
 
 

@@ -1,6 +1,5 @@
 """Write a data set folder: videos, labels.csv, splits.csv and people.csv."""
 
-import json
 import os
 import shutil
 from collections import Counter
@@ -12,6 +11,7 @@ from cycleback.data.folder import PEOPLE_FILE, SPLITS_FILE
 from cycleback.data.labels import LABELS_FILE, write_labels
 from cycleback.errors import DataError
 from cycleback.files import atomic_folder, check_folder, write_json
+from cycleback.reading import read_json
 from cycleback.tables import write_table
 
 MARKER = "prepared.json"  # lists what a prepared folder holds, so that only such a folder is replaced
@@ -108,8 +108,8 @@ def _check_destination(destination: Path, source: Path, overwrite: bool) -> None
     if source.resolve().is_relative_to(destination.resolve()):
         raise DataError(f"{destination} contains the source {source}. Choose another output folder.")
     try:
-        listed = set(json.loads((destination / MARKER).read_text("utf-8"))["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        listed = {file.text() for file in read_json(destination / MARKER).at("files").each()}
+    except DataError:
         listed = set()
 
     def is_own(name: str) -> bool:

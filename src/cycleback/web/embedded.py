@@ -9,7 +9,6 @@ added or changed since are left out of the set until `embed` is called again.
 """
 
 import hashlib
-import json
 import re
 import threading
 from collections.abc import Sequence
@@ -23,11 +22,13 @@ from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import DataError, EmbeddingError
 from cycleback.files import write_json, write_text
 from cycleback.progress import Counter, ignore
+from cycleback.reading import Cursor, read_json, read_text
 from cycleback.runs import PRETRAINED, embed_videos, load_encoder
 from cycleback.web.project import Project, ProjectVideo, Stamp
 
 FOLDER = "embeddings"
 IN_USE = "in-use"
+AGAIN = "embed the videos again"
 NOT_EMBEDDED = "not embedded yet: open Start and embed the videos"
 
 
@@ -64,7 +65,10 @@ class ProjectEmbeddings:
         with self._lock:
             if not in_use.is_file():
                 raise EmbeddingError(f"the videos of {self.project.folder.name} are {NOT_EMBEDDED}")
-            about = self.folder / f"{in_use.read_text('utf-8').strip()}.json"
+            key = read_text(in_use, problem=EmbeddingError).strip()
+            about = self.folder / f"{key}.json"
+            if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", key) or not about.is_file():
+                raise EmbeddingError(f"{in_use} names {key[:60]!r}, which is no embedding set here: {AGAIN}")
             state = [(path.name, path.stat().st_mtime_ns, path.stat().st_ino) for path in (in_use, about)]
             if self._opened is None or self._opened[0] != state:
                 self._opened = state, self._read(about)
@@ -160,14 +164,17 @@ class ProjectEmbeddings:
             return None
 
     def _read(self, about: Path) -> SavedSet:
-        try:
-            content = json.loads(about.read_text("utf-8"))
-            stamps = {name: (changed, size) for name, (changed, size) in content["files"].items()}
-            return SavedSet(
-                content["run"], content["fingerprint"], stamps, EmbeddingSet.load(about.with_suffix(""))
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise EmbeddingError(f"cannot use {about} ({error}): embed the videos again") from error
+        root = read_json(about, problem=EmbeddingError, advice=f": {AGAIN}")
+        stamps = {name: _read_stamp(stamp) for name, stamp in root.at("files").items()}
+        run, fingerprint = root.at("run").text(), root.at("fingerprint").text()
+        return SavedSet(run, fingerprint, stamps, EmbeddingSet.load(about.with_suffix("")))
+
+
+def _read_stamp(stamp: Cursor) -> Stamp:
+    numbers = [each.value for each in stamp.each()]
+    if len(numbers) != 2 or not all(type(number) is int for number in numbers):
+        raise stamp.expected("the time of change and the size of a file")
+    return numbers[0], numbers[1]  # nanoseconds since 1970 are more than a `Cursor` takes for a number
 
 
 def _key(run: str) -> str:

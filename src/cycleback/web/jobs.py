@@ -21,13 +21,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from cycleback.errors import UserError
 from cycleback.files import write_json
+from cycleback.reading import read_text
 from cycleback.web.project import Project
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ MAX_JOBS_KEPT = 50  # in the list
 SIMILARITY_FRAMES = 32  # per side of the small picture of similarity during training
 SECONDS_BETWEEN_REPORTS = 0.5
 SECONDS_TO_STOP = 30.0  # until a cancelled process that does not end by itself is killed
+RUN_NAME = re.compile(r"[\w][\w .-]{0,60}")
 Report = dict[str, Any]
 
 
@@ -66,6 +68,7 @@ class Job:
     curve: list[tuple[int, float, float]] = field(default_factory=list)  # (update, loss, cycle rate)
     similarity: list[list[int]] = field(default_factory=list)  # two videos of the last batch, 0 to 255
     settings: list[str] = field(default_factory=list)  # overrides of the default recipe
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     @property
     def can_resume(self) -> bool:
@@ -81,6 +84,9 @@ class Job:
         for name in ("stage", "done", "total", "message", "state"):
             if name in report:
                 setattr(self, name, report[name])
+
+
+JOB = TypeAdapter(Job)
 
 
 def thin_curve(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
@@ -163,7 +169,7 @@ class Jobs:
         runs = self._project.state / RUNS_FOLDER
         if not name:
             return next(each for n in range(1, 10**6) if not (runs / (each := f"fit-{n}")).exists())
-        if not re.fullmatch(r"[\w][\w .-]{0,60}", name):
+        if not RUN_NAME.fullmatch(name):
             raise UserError(f"a run cannot be called {name!r}; use letters, digits, spaces, dots and dashes")
         if (runs / name).exists():
             raise UserError(f"a run {name!r} exists; choose another name, or resume it")
@@ -210,8 +216,10 @@ class Jobs:
         for old in files[:-MAX_JOBS_KEPT]:
             old.unlink(missing_ok=True)
         for file in files[-MAX_JOBS_KEPT:]:
-            with suppress(OSError, ValueError, TypeError):  # a file that is no job is left alone
-                job = Job(**json.loads(file.read_text("utf-8")))
+            with suppress(UserError, ValueError):  # a file that is no job is left alone
+                job = JOB.validate_json(read_text(file))
+                if job.id != file.stem or (job.kind == "fit" and not RUN_NAME.fullmatch(job.run)):
+                    continue
                 if job.state == "running":
                     job.state, job.message = "cancelled", "the studio was closed"
                 yield job

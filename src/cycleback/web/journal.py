@@ -5,6 +5,7 @@ someone who knows the latest revision, so two pages never overwrite each other.
 """
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cycleback.errors import UserError
+from cycleback.reading import MAX_SHOWN, parse_json
 
+logger = logging.getLogger(__name__)
 JOURNAL_FILE = "journal.jsonl"
 
 
@@ -139,10 +142,20 @@ class Journal:
         except OSError as error:
             raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
         whole = new[: new.rfind(b"\n") + 1]
-        for line in whole.splitlines():
-            if (entry := _decode(line)) is not None:
+        for line in whole.split(b"\n")[:-1]:
+            if (entry := self._decode(line)) is not None:
                 self._entries.setdefault(entry.kind, []).append(entry)
         self._offset += len(whole)
+
+    def _decode(self, line: bytes) -> Entry | None:
+        """Return the entry of a line; None for a damaged one, which is named and stays in the file."""
+        try:
+            root = parse_json(line.decode("utf-8"), str(self.path))
+            revision = root.at("revision").integer(low=1)
+            return Entry(revision, root.at("kind").text(), root.at("at").text(), root.value.get("value"))
+        except (UserError, UnicodeDecodeError) as error:
+            logger.warning("a damaged line of %s is left out: %s: %r", self.path, error, line[:MAX_SHOWN])
+            return None
 
 
 def _ends_whole(path: Path) -> bool:
@@ -159,15 +172,6 @@ def _encode(entry: Entry) -> bytes:
         return text.encode("utf-8") + b"\n"
     except (ValueError, UnicodeEncodeError) as error:
         raise UserError(f"cannot keep these {entry.kind}: {error}") from error
-
-
-def _decode(line: bytes) -> Entry | None:
-    """Return the entry of a line; None for a damaged one, which stays in the file."""
-    try:
-        found = json.loads(line)
-        return Entry(int(found["revision"]), str(found["kind"]), str(found["at"]), found["value"])
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def lock_file(file: BinaryIO) -> None:

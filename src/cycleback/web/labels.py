@@ -211,7 +211,7 @@ class Labels:
 
     def act(self, step: Step) -> None:
         """Write one action into the journal; an action that is there already is not written again."""
-        if any(entry.value.get("key") == step.key for entry in self.journal.entries(KIND)):
+        if any(_key_of(entry.value) == step.key for entry in self.journal.entries(KIND)):
             return
         self._check(step.action)
         action = step.action.model_dump()
@@ -323,11 +323,18 @@ def _shorten(action: Edit | None) -> DoneItem | None:
     return None if action is None else DoneItem(type=action.type, video=getattr(action, "video", None))
 
 
-def _parse(value: Mapping[str, Any], revision: int) -> Any:
+def _key_of(value: Any) -> Any:
+    return value.get("key") if isinstance(value, dict) else None
+
+
+def _parse(value: Any, revision: int) -> Any:
     try:
         return ACTIONS.validate_python(value["action"])
-    except (KeyError, ValidationError) as error:
-        raise DataError(f"entry {revision} of the labels in the journal is damaged: {error}") from error
+    except (KeyError, TypeError, ValidationError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"entry {revision} of the labels in the journal is damaged ({reason}): remove its line"
+        ) from error
 
 
 def _frames_of(action: Any) -> tuple[dict[str, int], Sequence[Span]]:

@@ -20,7 +20,8 @@ import numpy as np
 from cycleback.alignment.pins import place_pins
 from cycleback.data.pins import PINS_FILE, Pin, read_pins, select_pairs, write_pins
 from cycleback.data.records import NameIndex
-from cycleback.errors import UserError
+from cycleback.errors import DataError, UserError
+from cycleback.reading import Cursor
 from cycleback.web.journal import Entry, Journal, StaleRevision, lock_file
 from cycleback.web.project import Project
 
@@ -86,7 +87,7 @@ class ProjectPins:
             if current.before is None:
                 raise UserError("there is no change of pins to undo")
             older = [entry for entry in self.journal.entries(KIND) if entry.revision == current.before]
-            return (_pins_of(older[0]), older[0].value["before"]) if older else ((), None)
+            return _read_entry(older[0]) if older else ((), None)
 
         return self._replace(revision, choose)
 
@@ -123,13 +124,13 @@ class ProjectPins:
         """Make the last entry and pins.csv agree, and return the pins."""
         entries = self.journal.entries(KIND)
         last = entries[-1] if entries else None
-        current = PinList(last.revision, _pins_of(last), last.value["before"]) if last else PinList()
+        current = PinList(last.revision, *_read_entry(last)) if last else PinList()
         try:
             written = self._spell(read_pins(self.project.folder))
             if set(written) == set(current.pins):
                 return current
             stamp = _read_stamp(self._path)
-            if last is not None and (stamp is None or stamp == last.value["file"]):
+            if last is not None and (stamp is None or stamp == last.value.get("file")):
                 write_pins(self.project.folder, current.pins)
                 return current
             self._check(written)
@@ -170,8 +171,20 @@ class ProjectPins:
         )
 
 
-def _pins_of(entry: Entry) -> tuple[Pin, ...]:
-    return tuple(Pin(*fields) for fields in entry.value["pins"])
+def _read_entry(entry: Entry) -> tuple[tuple[Pin, ...], int | None]:
+    """Return the pins of an entry, and the revision that undo returns to."""
+    place = f"entry {entry.revision} of the pins in the journal"
+    root = Cursor(entry.value, place, DataError, ". Remove its line.")
+    root.at("pins")
+    return tuple(map(_read_pin, root.each("pins"))), root.optional_integer("before", low=0)
+
+
+def _read_pin(row: Cursor) -> Pin:
+    cells = list(row.each())
+    if len(cells) != 4:
+        raise row.expected("a video, a frame, a video and a frame")
+    a, b = cells[0].text(), cells[2].text()
+    return Pin(a, cells[1].integer(low=0), b, cells[3].integer(low=0))
 
 
 def _read_stamp(path: Path) -> list[int] | None:

@@ -1,0 +1,347 @@
+"""A valid file of every format, the public reader of it, and what must hold of anything that it accepts."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from cycleback.annotations import (
+    FORMATS,
+    Annotation,
+    Event,
+    Moment,
+    Segment,
+    read_annotations,
+    write_annotations,
+)
+from cycleback.data import Dataset, VideoRecord, check_dataset, read_dataset, read_labels, write_labels
+from cycleback.data.folder import read_splits
+from cycleback.data.pins import Pin, read_pins, write_pins
+from cycleback.data.sources import folder_fps, load_sequence
+from cycleback.embeddings import EmbeddingSet
+from cycleback.models import Encoder, SmallBase, fingerprint, load_settings, load_weights, save_encoder
+from cycleback.models.pooling_embedders import PooledEmbedder
+from cycleback.recipe import load_recipe, recipe_toml
+from cycleback.recipe.files import load_saved_recipe
+from cycleback.runs import run_split, run_videos
+from cycleback.search import SearchIndex, add_videos
+from cycleback.training import TrainState, read_log
+from cycleback.training.held_out import Selected
+from cycleback.training.state import load_state, save_state
+from cycleback.web.embedded import ProjectEmbeddings
+from cycleback.web.jobs import Job, Jobs
+from cycleback.web.journal import Journal
+from cycleback.web.label_files import read_files
+from cycleback.web.labels import _parse
+from cycleback.web.pins import _read_entry
+from cycleback.web.project import Project
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One valid file and how it is read."""
+
+    target: str  # the file that is damaged, below a folder
+    write: Callable[[Path], object]  # makes the folder
+    read: Callable[[Path], object]  # reads it, and checks what is read against the file
+    has_values: bool = True  # whether values in it can be replaced one by one
+
+
+def _embeddings() -> EmbeddingSet:
+    chance = np.random.default_rng(0)
+    return EmbeddingSet.from_arrays(
+        {"a": chance.normal(size=(5, 3)), "b/c": chance.normal(size=(4, 3))},
+        times={"a": np.arange(5) / 10, "b/c": np.arange(4) / 10},
+        events={"a": {"top": 2}, "b/c": {"top": 1}},
+        paths={"a": "a.mp4"},
+        actions={"a": "golf", "b/c": "golf"},
+        encoder="abc",
+        streams={"motion": 1.0},
+    )
+
+
+def _read_set(folder: Path) -> None:
+    saved = EmbeddingSet.load(folder)
+    content = json.loads((folder / "index.json").read_text("utf-8-sig"))
+    rows, times = np.load(folder / "embeddings.npy"), np.load(folder / "times.npy")
+    for video in content["videos"]:
+        name, part = video["name"], slice(int(video["start"]), int(video["start"]) + int(video["length"]))
+        np.testing.assert_array_equal(saved[name], rows[part])
+        np.testing.assert_array_equal(saved.times(name), times[part])
+        assert np.isfinite(saved[name]).all() and saved[name].dtype == np.float32
+        assert (np.diff(saved.times(name)) >= 0).all() and np.isfinite(saved.times(name)).all()
+        assert all(0 <= frame < len(saved[name]) for frame in saved.events(name).values())
+        assert set(saved.events(name)) <= set(saved.event_names)
+        assert saved.fps(name) is None or 0 < saved.fps(name) < math.inf
+        assert saved.phases(name) is None or len(saved.phases(name)) == len(rows[part])
+    assert list(saved) == [video["name"] for video in content["videos"]]
+    assert saved.num_frames == len(rows)
+    assert saved._repr_html_() and repr(saved.subset(list(saved)[:1]))
+
+
+def _write_index(folder: Path) -> None:
+    add_videos(folder, _embeddings(), run="pretrained")
+
+
+def _read_index(folder: Path) -> None:
+    index = SearchIndex.load(folder)
+    content = json.loads((folder / "manifest.json").read_text("utf-8-sig"))
+    assert list(index.manifest.videos) == [video["name"] for video in content["videos"]]
+    assert all("/" not in shard and ".." not in shard for shard in index.manifest.shards)
+    corpus = index.corpus
+    for number in range(len(corpus.videos)):
+        assert np.isfinite(corpus.embeddings(number)).all() and len(corpus.times(number))
+
+
+def _sequence(folder: Path) -> None:
+    chance = np.random.default_rng(1)
+    np.savez(folder / "a.npz", features=chance.normal(size=(4, 2)), times=np.arange(4.0), fps=25)
+    np.savez(folder / "b.npz", chance.normal(size=(4, 2)))
+
+
+def _read_sequence(folder: Path) -> None:
+    check_dataset(read_dataset(folder), frames_per_video=2)  # never raises, whatever is in the files
+    sequence = load_sequence(VideoRecord("a", folder / "a.npz", "sequence"))
+    assert np.isfinite(sequence.features).all() and sequence.features.dtype == np.float32
+    assert len(sequence.times) == len(sequence.features) > 0 and sequence.features.ndim == 2
+    assert (np.diff(sequence.times) > 0).all() and np.isfinite(sequence.times).all()
+    with np.load(folder / "a.npz", allow_pickle=False) as archive:
+        names = [name for name in archive.files if name == "features"] or archive.files
+        tables = [array for name in names if (array := _try(archive, name)) is not None and array.ndim == 2]
+        assert any(np.array_equal(sequence.features, table.astype(np.float32)) for table in tables)
+
+
+def _try(archive: Any, name: str) -> Any:
+    try:
+        return archive[name]
+    except ValueError:  # an array that is not needed
+        return None
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"), newline="")))
+
+
+def _read_labels(folder: Path) -> None:
+    labels = read_labels(folder / "labels.csv")
+    for label in labels:
+        assert math.isfinite(label.value) and label.video.strip() and label.event.strip()
+        assert label.unit == "seconds" or label.value == int(label.value)
+    for annotation in read_annotations(folder / "labels.csv", format="csv"):
+        _check_annotation(annotation)
+
+
+def _read_splits(folder: Path) -> None:
+    splits = read_splits(folder / "splits.csv")
+    assert all(video and split for video, split in splits.items())
+
+
+def _read_pins(folder: Path) -> None:
+    for pin in read_pins(folder):
+        assert min(pin.frame_a, pin.frame_b) >= 0 and pin.video_a != pin.video_b
+
+
+def _read_people(folder: Path) -> None:
+    (folder / "a.mp4").touch()
+    dataset = read_dataset(folder)
+    assert isinstance(dataset, Dataset) and set(dataset.persons) <= {"a"}
+
+
+def _annotation(one_video: bool) -> list[Annotation]:
+    a = Annotation(
+        "a",
+        (Event("top", Moment(0.2, 5), 0.5), Event("end", Moment(1.0, 25), None)),
+        (
+            Segment("up", Moment(0.0, 0), Moment(0.2, 5), None),
+            Segment("down", Moment(0.2, 5), Moment(1.0, 25), 0.9),
+        ),
+        file="a.mp4",
+        fps=25.0,
+        num_frames=40,
+        duration=1.6,
+    )
+    return (
+        [a]
+        if one_video
+        else [a, Annotation("b", (Event("top", Moment(0.4, 10), 0.25),), (), "b.mp4", 25.0, 30, 1.2)]
+    )
+
+
+def _check_annotation(annotation: Annotation) -> None:
+    assert annotation.video and (annotation.fps is None or 0 < annotation.fps < math.inf)
+    for label in annotation.labels:
+        assert label.name.strip() and (label.confidence is None or 0 <= label.confidence <= 1)
+        ends = (label.at,) if isinstance(label, Event) else (label.start, label.end)
+        for moment in ends:
+            assert moment.seconds is None or math.isfinite(moment.seconds)
+            assert moment.frame is None or 0 <= moment.frame < 2**54
+        if len(ends) == 2 and ends[0].frame is not None and ends[1].frame is not None:
+            assert ends[0].frame <= ends[1].frame
+
+
+def _read_annotations(folder: Path, name: str) -> None:
+    """Read a file; what is accepted survives a way through our own format."""
+    found = read_annotations(folder / name)
+    for annotation in found:
+        _check_annotation(annotation)
+    write_annotations(folder / "again.json", found, format="json", overwrite=True)
+    assert read_annotations(folder / "again.json") == found
+    read_files(name, (folder / name).read_bytes())
+
+
+def _encoder(seed: int) -> Encoder:
+    torch.manual_seed(seed)
+    base = SmallBase(width=2)
+    return Encoder(base, PooledEmbedder(base.channels), frame_size=(32, 32))
+
+
+def _read_weights(folder: Path) -> None:
+    encoder = _encoder(1)
+    load_weights(folder, encoder)
+    assert fingerprint(encoder) == fingerprint(_encoder(0)) and load_settings(folder) == {"base": "small"}
+
+
+def _layer(seed: int) -> nn.Linear:
+    torch.manual_seed(seed)
+    return nn.Linear(4, 3)
+
+
+STATE = TrainState(7, 1.5, Selected(4, 0.25, 1))
+
+
+def _read_state(folder: Path) -> None:
+    layer = _layer(1)
+    assert load_state(folder, {"encoder": layer}, device=CPU) == STATE
+    assert torch.equal(layer.weight, _layer(0).weight)
+
+
+def _write_run(folder: Path) -> None:
+    split = {"train": ["a", "b"], "held_out": ["c"], "folder": str(folder)}
+    (folder / "videos.json").write_text(json.dumps(split))
+    (folder / "recipe.toml").write_text(recipe_toml(load_recipe()))
+    lines = [{"step": n, "loss": 0.5 / n, "seconds": 1.5} for n in (1, 2, 3)]
+    (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def _read_videos(folder: Path) -> None:
+    split = run_split(folder)
+    run_videos(folder)
+    content = json.loads((folder / "videos.json").read_text("utf-8-sig"))
+    assert split == {part: content[part] for part in ("train", "held_out")}
+
+
+def _read_log(folder: Path) -> None:
+    read = read_log(folder)
+    whole = (folder / "log.jsonl").read_text("utf-8-sig").split("\n")[:-1]
+    assert json.dumps(read) == json.dumps([json.loads(line) for line in whole])
+    assert all(type(record["step"]) is not bool and record["step"] == int(record["step"]) for record in read)
+
+
+def _read_recipe(folder: Path) -> None:
+    for recipe in (load_recipe(folder / "recipe.toml"), load_saved_recipe(folder / "recipe.toml")):
+        (folder / "again.toml").write_text(recipe_toml(recipe))
+        assert load_recipe(folder / "again.toml") == recipe
+
+
+def _write_journal(folder: Path) -> None:
+    journal = Journal(folder)
+    journal.append("pins", {"pins": [["a", 1, "b", 2]], "before": 0, "file": [1, 2]}, 0)
+    journal.append("labels", {"key": "k" * 8, "action": {"type": "skip", "video": "a"}}, 0)
+    action = {"type": "accept", "video": "a", "events": {"top": 3}, "segments": []}
+    journal.append("labels", {"key": "l" * 8, "action": action}, 1)
+
+
+def _read_journal(folder: Path) -> None:
+    journal = Journal(folder)
+    for entry in journal.entries("pins"):
+        pins, before = _read_entry(entry)
+        assert all(isinstance(pin, Pin) and min(pin.frame_a, pin.frame_b) >= 0 for pin in pins)
+        assert before is None or before >= 0
+    for entry in journal.entries("labels"):
+        assert entry.revision >= 1 and _parse(entry.value, entry.revision).type
+
+
+def _write_project(folder: Path) -> None:
+    (folder / "a.mp4").touch()
+    (folder / "b").mkdir(exist_ok=True)
+    (folder / "b" / "c.mp4").touch()
+    project = Project.open(folder)
+    ProjectEmbeddings(project).store(_embeddings())
+    (folder / ".cycleback/jobs").mkdir()
+    job = Job("1", "fit", "fit-1", "done", curve=[(1, 0.5, 0.25)], similarity=[[1, 2]])
+    (folder / ".cycleback/jobs/1.json").write_text(json.dumps(asdict(job)))
+
+
+def _read_project(folder: Path) -> None:
+    saved = ProjectEmbeddings(Project(folder)).open()
+    assert all(type(part) is int for stamp in saved.stamps.values() for part in stamp)
+    assert saved.run and set(saved.videos) == {"a", "b/c"}
+
+
+def _read_jobs(folder: Path) -> None:
+    for job in Jobs(Project(folder)).all:
+        assert (job.id == "1" and "/" not in job.run.removeprefix("/")) or job.kind == "quick"
+        assert job.state in ("done", "failed", "cancelled") and math.isfinite(job.started)
+
+
+def _samples() -> Mapping[str, Sample]:
+    samples = {
+        f"set: {name}": Sample(name, lambda folder: _embeddings().save(folder, overwrite=True), _read_set)
+        for name in ("index.json", "embeddings.npy", "times.npy")
+    }
+    for name in ("manifest.json", "shard-00001/index.json", "shard-00001/embeddings.npy"):
+        samples[f"search: {name}"] = Sample(name, _write_index, _read_index)
+    samples["sequence"] = Sample("a.npz", _sequence, _read_sequence)
+    labels = {"a": {"top": 3, "end": 9}, "b": {"top": 4}}
+    samples["labels"] = Sample("labels.csv", lambda f: write_labels(f / "labels.csv", labels), _read_labels)
+    text = "video,split\na,train\nb/c,val\n"
+    samples["splits"] = Sample("splits.csv", lambda f: (f / "splits.csv").write_text(text), _read_splits)
+    people = "video,person\na,kim\n"
+    samples["people"] = Sample("people.csv", lambda f: (f / "people.csv").write_text(people), _read_people)
+    pins = [Pin("a", 1, "b", 2), Pin("a", 3, "b", 5)]
+    samples["pins"] = Sample("pins.csv", lambda f: write_pins(f, pins), _read_pins)
+    samples["fps"] = Sample("fps.txt", lambda f: (f / "fps.txt").write_text("25\n"), _read_fps)
+    for format, each in FORMATS.items():
+        samples[f"annotations: {format}"] = _annotation_sample(format, f"a{each.suffixes[0]}", each.one_video)
+    for name, read in (
+        ("videos.json", _read_videos),
+        ("log.jsonl", _read_log),
+        ("recipe.toml", _read_recipe),
+    ):
+        samples[f"run: {name}"] = Sample(name, _write_run, read)
+    samples["run: encoder.safetensors"] = Sample(
+        "encoder.safetensors", lambda f: save_encoder(f, _encoder(0), {"base": "small"}), _read_weights, False
+    )
+    samples["run: state.pt"] = Sample(
+        "state.pt", lambda f: save_state(f, STATE, {"encoder": _layer(0)}), _read_state, False
+    )
+    samples["studio: journal"] = Sample("journal.jsonl", _write_journal, _read_journal)
+    for name in ("pretrained.json", "in-use"):
+        samples[f"studio: {name}"] = Sample(f".cycleback/embeddings/{name}", _write_project, _read_project)
+    samples["studio: job"] = Sample(".cycleback/jobs/1.json", _write_project, _read_jobs)
+    return samples
+
+
+def _read_fps(folder: Path) -> None:
+    assert 0 < folder_fps(folder) < math.inf
+
+
+def _annotation_sample(format: str, name: str, one_video: bool) -> Sample:
+    return Sample(
+        name,
+        lambda folder: write_annotations(folder / name, _annotation(one_video), format=format),
+        lambda folder: _read_annotations(folder, name),
+    )
+
+
+SAMPLES = _samples()
