@@ -213,15 +213,15 @@ def score_events(videos: EmbeddingSet, max_pairs: int) -> Scores | None:
     return scores
 
 
-def read_penn() -> dict[str, list[Poses]]:
-    """Return the poses of the official test videos by action, in the joints of the pose stream."""
+def read_penn(*, is_train: bool = False) -> dict[str, list[Poses]]:
+    """Return the poses of the official test or training videos by action, in the joints of the stream."""
     with np.load(DATA / "penn_action_poses" / "penn_action_poses.npz") as archive:
         stored = {key: archive[key] for key in archive.files}
     stops = np.cumsum(stored["num_frames"])
     found: dict[str, list[Poses]] = {action: [] for action in PENN_ACTION}
     for video, stop in enumerate(stops):
         action = str(stored["action"][video])
-        if action in found and stored["train"][video] != 1:
+        if action in found and (stored["train"][video] == 1) == is_train:
             frames = slice(stop - stored["num_frames"][video], stop)
             height = stored["height_width"][video][0]
             found[action].append(_body(stored["xy"][frames] / height, stored["visibility"][frames]))
