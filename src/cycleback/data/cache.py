@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cycleback.data.arrays import add_checksum, open_array, write_array, write_rows
+from cycleback.arrays import add_checksum, open_array, write_array, write_rows
 from cycleback.data.cache_room import CacheRoom
 from cycleback.data.records import VideoRecord
 from cycleback.data.sources import iter_images, record_digest

@@ -13,10 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.data.arrays import compute_checksum
+from cycleback.arrays import checksum_array
 from cycleback.data.cache import explain_full_cache
 from cycleback.data.cache_room import CHOICES
 from cycleback.files import write_json
@@ -51,11 +50,7 @@ def recall(root: Path, question: object, answer: Callable[[], Any]) -> Any:
 
 def describe_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[object]]:
     """Return the shape and the checksum of each array."""
-    return {name: [list(array.shape), _checksum(array)] for name, array in arrays.items()}
-
-
-def _checksum(array: NDArray[Any]) -> int:
-    return compute_checksum(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return {name: [list(array.shape), checksum_array(array)] for name, array in arrays.items()}
 
 
 @cache

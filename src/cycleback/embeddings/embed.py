@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cycleback.arrays import write_array
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
-from cycleback.data.arrays import write_array
 from cycleback.data.cache import MOTION_FILE
 from cycleback.embeddings.batches import Batch, Video, batch_across_videos, batch_each_video
 from cycleback.embeddings.embedding_set import EmbeddingSet

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cycleback.data.arrays import write_array, write_rows
+from cycleback.arrays import write_array, write_rows
 from cycleback.display import show_rows
 from cycleback.embeddings.folder import (
     SetIndex,

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.alignment.distances import spread_items
+from cycleback.arrays import Rows, write_rows
 from cycleback.data import FrameCache, VideoRecord
-from cycleback.data.arrays import Rows, write_rows
 from cycleback.data.cache import CachedFrames
 from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.choices import describe_arrays, recall

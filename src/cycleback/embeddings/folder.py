@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cycleback.arrays import array_checksum, open_npy
+from cycleback.arrays import checksum_array, open_npy
 from cycleback.data.records import check_name
 from cycleback.errors import DataError, EmbeddingError, did_you_mean
 from cycleback.files import atomic_folder, check_folder
@@ -190,6 +190,8 @@ def _read_entry(video: Cursor) -> VideoEntry:
         video.optional_text("path"),
         video.optional_positive("fps"),
         {event: frame.integer(low=0) for event, frame in video.find_items("events")},
+        video.optional_text("source") or "",
+        video.optional_integer("first_frame", low=0) or 0,
     )
     try:
         check_events(name, entry.events, entry.length)
@@ -217,7 +219,7 @@ class Unchecked:
             return
         rows = self.embeddings[entry.rows]
         known = self.checksums.get(name)
-        if known is not None and known != array_checksum(rows):
+        if known is not None and known != checksum_array(rows):
             raise _damaged(self.path, f"{name} was changed or damaged since it was written (wrong checksum)")
         if known is None and not np.isfinite(rows).all():
             raise _damaged(self.path, f"{name} has embeddings that are not finite")
@@ -266,7 +268,7 @@ def read_folder(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float64],
 
 def _check_times(path: Path, times: NDArray[np.float64], index: SetIndex, known: str | None) -> None:
     """Refuse times that are not as they were written, or that fall within a video."""
-    if known is not None and known != array_checksum(times):
+    if known is not None and known != checksum_array(times):
         raise _damaged(path, "it was changed or damaged since it was written (wrong checksum)")
     falls = np.flatnonzero(~(np.diff(times) >= 0)) + 1  # rows whose time is before the one above, or no time
     starts = np.array([entry.start for entry in index.entries.values()], dtype=np.int64)
@@ -291,8 +293,8 @@ def write_index(
     folder: Path, index: SetIndex, embeddings: NDArray[np.float32], times: NDArray[np.float64]
 ) -> None:
     """Write `index.json` for the arrays beside it, with their checksums."""
-    known = {name: array_checksum(embeddings[e.rows]) for name, e in index.entries.items()}
-    content = {**index.to_json(), "checksums": known, "times_checksum": array_checksum(times)}
+    known = {name: checksum_array(embeddings[e.rows]) for name, e in index.entries.items()}
+    content = {**index.to_json(), "checksums": known, "times_checksum": checksum_array(times)}
     (folder / INDEX).write_text(json.dumps(seal(content), indent=1), encoding="utf-8")
 
 

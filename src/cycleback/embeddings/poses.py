@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cycleback.arrays import write_array
 from cycleback.data import FrameCache, VideoRecord
-from cycleback.data.arrays import write_array
 from cycleback.data.sources import display_height, iter_chosen_frames
 from cycleback.errors import DataError
 from cycleback.files import atomic_files, check_output, join_inside
