@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from cycleback.cli.train import describe_backwards, describe_restart
+from cycleback.runs import run_split
 from cycleback.training import TrainState, read_log
 from cycleback.training.state import Restart
 
@@ -82,7 +84,7 @@ def test_resuming_what_is_not_there_says_how_to_begin(command, rendered: Path, t
 def test_a_finished_run_prints_where_it_is_and_what_to_do(command, rendered: Path, run_folder: Path) -> None:
     result = command("train", rendered, "-o", run_folder, "--resume")
     assert result.code == 0
-    assert f": {run_folder}\nnext: cycleback embed {rendered} --run {run_folder}\n" in result.out
+    assert f": {run_folder}\nnext: cycleback sync {rendered} --run {run_folder}\n" in result.out
 
 
 @pytest.mark.parametrize("words", [["optimizer.num_updates=9"], ["--recipe", "fast"]])
@@ -189,7 +191,7 @@ def write_sequences(folder: Path, *, count: int = 4, value: float | None = None)
     ("data", "overrides"),
     [
         ({"count": 1}, []),
-        ({"value": np.nan}, []),
+        ({"value": np.nan, "count": 2}, []),
         ({}, ["optimizer.learning_rate=100", "optimizer.clip_norm=0", "optimizer.name=sgd"]),
     ],
     ids=["one video", "not a number", "diverges"],
@@ -211,3 +213,41 @@ def test_a_device_that_is_not_there_is_one_line(command, tmp_path: Path, words: 
     expected = f"error: cannot compute on device {device!r}; expected cpu, or a GPU such as cuda\n"
     assert (result.code, result.err) == (2, expected)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.filterwarnings("always:left out")
+def test_a_broken_video_of_a_folder_is_left_out_by_every_command(
+    command, rendered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "clips"
+    shutil.copytree(rendered, folder)
+    (folder / "broken.mp4").write_bytes(b"no video")
+    monkeypatch.chdir(tmp_path)
+    line = "warning: left out broken"
+    for words in (
+        ["train", folder, "-o", "run", "--recipe", "fast-scratch", *SHORT],
+        ["embed", folder, "-o", "set"],
+        ["search", "add", "index", folder],
+        ["sync", folder, "-o", "synced.mp4", "--height", "64"],
+    ):
+        result = command(*words)
+        assert result.code == 0, result.err
+        assert result.err.count(line) == 1 and "broken.mp4" in result.err
+    assert "broken" not in json.dumps(run_split(tmp_path / "run"))
+    for words in (["search", "add", "index2", folder / "broken.mp4"], ["align", folder / "broken.mp4"]):
+        others = [folder / "pouring_000.mp4", folder / "pouring_001.mp4", folder / "pouring_002.mp4"]
+        result = command(*words, *others)
+        assert result.code == 2 and line not in result.err and "broken.mp4" in result.err
+
+
+def test_how_many_videos_are_held_out_is_said(command, rendered: Path, tmp_path: Path) -> None:
+    words = ("--recipe", "fast-scratch", *SHORT)
+    result = command("train", rendered, "-o", tmp_path / "run", *words)
+    split = run_split(tmp_path / "run")
+    numbers = f"{len(split['train'])} videos to learn from, {len(split['held_out'])} held out"
+    assert f"{numbers} (data.held_out=0.2 is the chance of each video, so the share varies)" in result.err
+    shutil.copytree(rendered, tmp_path / "clips")
+    rows = [f"pouring_00{number},{'val' if number == 4 else 'train'}" for number in range(5)]
+    (tmp_path / "clips" / "splits.csv").write_text("\n".join(["video,split", *rows, ""]))
+    result = command("train", tmp_path / "clips", "-o", tmp_path / "other", *words)
+    assert "4 videos to learn from, 1 held out (splits.csv says so)" in result.err

@@ -45,13 +45,16 @@ def add_labels(folder: Path, *rows: str) -> None:
         stream.writelines(f"{row}\n" for row in rows)
 
 
-def found(folder: Path, **settings: object) -> list[str]:
-    return [str(problem) for problem in check_dataset(read_dataset(folder), **settings).problems]
+def found(folder: Path, *, frames_per_video: int = 20) -> list[str]:
+    report = check_dataset(read_dataset(folder), frames_per_video=frames_per_video)
+    return [str(problem) for problem in report.problems]
 
 
 def test_a_sound_data_set_has_no_problem(folder: Path) -> None:
     calls: list[tuple[int, int]] = []
-    report = check_dataset(read_dataset(folder), progress=lambda done, total: calls.append((done, total)))
+    report = check_dataset(
+        read_dataset(folder), frames_per_video=20, progress=lambda done, total: calls.append((done, total))
+    )
     assert report.ok and report.problems == () and calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
     row = report.rows[0]
     assert (row.name, row.action, row.kind, row.num_frames, row.labels) == ("clip_a", "", "video", 24, 2)
@@ -61,7 +64,7 @@ def test_a_sound_data_set_has_no_problem(folder: Path) -> None:
 
 def test_an_unreadable_video_is_an_error(folder: Path) -> None:
     (folder / "clip_b.mp4").write_bytes(b"this is no video at all")
-    report = check_dataset(read_dataset(folder))
+    report = check_dataset(read_dataset(folder), frames_per_video=20)
     assert not report.ok and report.rows[1].num_frames == 0 and report.rows[1].size == ()
     (problem,) = report.problems
     assert problem.video == "clip_b" and problem.message.startswith("cannot be read: ")
@@ -75,14 +78,15 @@ def test_a_damaged_video_is_a_warning_that_says_how_much_is_lost(folder: Path) -
     assert problem.startswith("warning: clip_b: ") and "of 60 frames" in problem
 
 
-def test_a_short_video_is_an_error(folder: Path) -> None:
+def test_a_video_of_one_frame_is_an_error_and_a_short_one_a_warning(folder: Path) -> None:
     write_clip(folder / "clip_b.mp4.mp4", frames=15)
     os.replace(folder / "clip_b.mp4.mp4", folder / "clip_b.mp4")
-    assert found(folder) == [
-        "error: clip_b: has 15 frames, but training samples 20 from each video. "
-        "Lower data.frames_per_video or remove the video."
-    ]
+    (problem,) = found(folder)
+    assert problem.startswith("warning: 1 of ") and "fewer than 20 frames (the shortest 15)" in problem
     assert found(folder, frames_per_video=15) == []
+    write_clip(folder / "clip_b.mp4.mp4", frames=1)
+    os.replace(folder / "clip_b.mp4.mp4", folder / "clip_b.mp4")
+    assert "error: clip_b: has 1 frame, and training leaves it out. Remove the video." in found(folder)
 
 
 @pytest.mark.parametrize(
@@ -270,5 +274,5 @@ def test_folders_of_images_are_measured_and_their_damage_found(tmp_path: Path, w
 def test_errors_come_before_warnings(folder: Path) -> None:
     shutil.copy(folder / "clip_a.mp4", folder / "clip_b.mp4")
     add_labels(folder, "clip_z,pour,1", "clip_c,pour,99")
-    report = check_dataset(read_dataset(folder, held_out=0))
+    report = check_dataset(read_dataset(folder, held_out=0), frames_per_video=20)
     assert [problem.level for problem in report.problems] == ["error", "error", "error", "warning"]

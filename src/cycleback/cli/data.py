@@ -19,7 +19,7 @@ data = typer.Typer(name="data", help="Check a data set, or prepare a published o
 @data.command()
 def check(
     directory: Annotated[Path, typer.Argument(help="Folder of videos, frame folders or .npz sequences.")],
-    frames_per_video: Annotated[int, typer.Option(help="Require this many frames in each video.")] = 20,
+    frames_per_video: Annotated[int, typer.Option(help="Warn of videos with fewer frames.")] = 32,
     as_json: Json = False,
 ) -> None:
     """Check every video, label and split of a folder; exit with code 1 if something must be fixed.

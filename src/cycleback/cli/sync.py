@@ -183,11 +183,12 @@ def _embed(
 ) -> "EmbeddingSet":
     """Return embeddings of the videos to show, the reference first."""
     from cycleback.data.folder import check_pair, pick_videos
+    from cycleback.data.usable import can_be_read
     from cycleback.embeddings import check_one_action
 
     if embeddings is None:
         parse_videos(videos)
-        paths = pick_videos(videos or [], reference=reference, max_videos=max_videos)
+        paths = pick_videos(videos or [], reference=reference, max_videos=max_videos, is_usable=can_be_read)
         return embed_inputs(list(map(str, paths)), run=run)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings)
     names = list(embedding_set.names)

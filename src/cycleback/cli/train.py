@@ -1,6 +1,7 @@
 """`cycleback train`: train an encoder on a folder of videos."""
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,9 @@ from cycleback.cli.options import Device, Json
 from cycleback.cli.output import print_result
 
 if TYPE_CHECKING:
-    from cycleback.training import TrainState
+    from collections.abc import Callable
+
+    from cycleback.training import StepReport, TrainState
 
 INTERRUPTED = 130  # exit code of a process that Ctrl-C ended
 
@@ -38,6 +41,7 @@ def train(
     from cycleback.files import check_output
     from cycleback.recipe import RECIPE_FILE, load_recipe
     from cycleback.runs import train as train_run
+    from cycleback.runs.folder import describe_split
 
     check_output(output, overwrite=True)
     if resume and (overrides or recipe):
@@ -48,9 +52,14 @@ def train(
         )
     settings = None if resume else load_recipe(recipe, overrides or [])
     with progress_bars() as bars:
-        progress = replace(
-            progress_callbacks(bars), on_training=lambda name, total: training_bar(bars, total)
-        )
+
+        def on_training(name: str, total: int) -> "Callable[[StepReport], None]":
+            told = describe_split(output) if name == output.name else None
+            if told is not None:
+                print(told, file=sys.stderr)
+            return training_bar(bars, total)
+
+        progress = replace(progress_callbacks(bars), on_training=on_training)
         state = train_run(directory, output, recipe=settings, resume=resume, device=device, progress=progress)
     if os.environ.get("RANK", "0") == "0":  # under torchrun, only the first process prints
         _print_result(state, directory, output, as_json=as_json)
@@ -59,10 +68,12 @@ def train(
 
 
 def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json: bool) -> None:
-    from cycleback.runs import saved_recipe
+    from cycleback.runs import run_split, saved_recipe
 
     total, best = saved_recipe(output).optimizer.num_updates, state.selected
     facts = {"run": str(output), "step": state.step, "kept_step": best.step if best else state.step}
+    split = run_split(output)
+    facts |= {"train": len(split["train"]), "held_out": len(split["held_out"])}
     facts |= {"num_updates": total, "stopped_early": state.stopped_early, "seconds": round(state.seconds, 3)}
     lines = []
     if best is not None:
@@ -82,8 +93,17 @@ def _print_result(state: "TrainState", directory: Path, output: Path, *, as_json
     else:
         lines += filter(None, [describe_backwards(state)])
         lines.append(f"trained in {state.seconds:.0f} s: {output}")
-        next_command = ["embed", directory, "--run", output]
+        next_command = ["sync", directory, "--run", output]
+        if saved_recipe(output).encoder.base == "vector" or len(_find_actions(output)) > 1:
+            next_command = ["embed", directory, "--run", output, "-o", f"{output}.emb"]
     print_result(facts, "\n".join(lines), next_command, as_json=as_json)
+
+
+def _find_actions(output: Path) -> set[str]:
+    """Return the actions of the videos of a run, which are the folders in their names."""
+    from cycleback.runs import run_split
+
+    return {name.rpartition("/")[0] for names in run_split(output).values() for name in names}
 
 
 def describe_restart(state: "TrainState") -> str | None:

@@ -26,6 +26,7 @@ from cycleback.progress import Counter as ProgressCounter
 from cycleback.progress import ignore
 from cycleback.video import FrameChunk, iter_frames, probe
 
+MIN_FRAMES = 2  # of a video that shows an action
 FPS_FACTOR = 1.5  # frame rates that differ by more than this factor are reported
 THUMBNAIL = (16, 16)  # frames are decoded only to see that they can be
 
@@ -75,11 +76,12 @@ class DatasetReport:
 
 
 def check_dataset(
-    dataset: Dataset, *, frames_per_video: int = 20, progress: ProgressCounter = ignore
+    dataset: Dataset, *, frames_per_video: int = 32, progress: ProgressCounter = ignore
 ) -> DatasetReport:
     """Check every video, label and split of a data set. Videos are decoded to find damaged frames.
 
-    Videos shorter than `frames_per_video`, the frames that training samples from each video, are errors.
+    Videos shorter than MIN_FRAMES are errors, and training leaves them out. Videos shorter than
+    `frames_per_video`, the frames that training samples from each video, are trained on, with a warning.
     `progress` is called with (videos done, videos) after each video.
     """
     rows: list[VideoRow] = []
@@ -89,13 +91,13 @@ def check_dataset(
         row, times[record.name], video_problems = _measure(record)
         rows.append(row)
         problems += video_problems
-        if 0 < row.num_frames < frames_per_video:
-            message = f"has {row.num_frames} frames, but training samples {frames_per_video} from each video."
-            advice = "Lower data.frames_per_video or remove the video."
-            problems.append(Problem("error", row.name, f"{message} {advice}"))
+        if 0 < row.num_frames < MIN_FRAMES:
+            message = f"has {row.num_frames} frame, and training leaves it out. Remove the video."
+            problems.append(Problem("error", row.name, message))
         progress(done, len(dataset))
     readable = {name: frame_times for name, frame_times in times.items() if len(frame_times)}
     problems += _check_set(dataset, rows, readable)
+    problems += _find_short([row.num_frames for row in rows if row.num_frames], frames_per_video)
     problems.sort(key=lambda problem: problem.level)  # "error" before "warning"; the sort is stable
     return DatasetReport(rows=tuple(rows), problems=tuple(problems))
 
@@ -275,6 +277,15 @@ def _find_mixed_kinds(dataset: Dataset) -> Iterator[Problem]:
         at_top = sum(record.action == "" for record in dataset.records)
         message = f"{at_top} videos are outside the action folders and count as an action of their own."
         yield Problem("warning", "", f"{message} Move them into a folder if they belong to an action.")
+
+
+def _find_short(lengths: Sequence[int], frames_per_video: int) -> Iterator[Problem]:
+    """Yield the warning that training gives, too, where videos have fewer frames than are sampled."""
+    short = [length for length in lengths if MIN_FRAMES <= length < frames_per_video]
+    if short:
+        message = f"{len(short)} of {len(lengths)} videos have fewer than {frames_per_video} frames"
+        advice = "training draws some of them twice. Lower data.frames_per_video if that are most."
+        yield Problem("warning", "", f"{message} (the shortest {min(short)}): {advice}")
 
 
 def _find_small_action(records: Sequence[VideoRecord]) -> Iterator[Problem]:

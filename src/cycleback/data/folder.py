@@ -4,8 +4,9 @@ import hashlib
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from cycleback.data.labels import LABELS_FILE, collect_events, event_order, read_labels
@@ -289,6 +290,11 @@ def select_records(videos: Videos) -> tuple[Sequence[VideoRecord], Sequence[str]
     return [VideoRecord(name, path) for name, path in zip(name_files(paths), paths, strict=True)], ()
 
 
+def names_folder(videos: Videos) -> bool:
+    """Tell whether videos are named as a folder or data set, and not file by file."""
+    return isinstance(videos, Dataset) or (isinstance(videos, str | Path) and Path(videos).is_dir())
+
+
 def name_files(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, or by its whole path if another file has the same stem."""
     for path in paths:
@@ -298,10 +304,20 @@ def name_files(paths: Sequence[Path]) -> list[str]:
     return [path.stem if stems[path.stem] == 1 else path.as_posix() for path in paths]
 
 
-def pick_videos(videos: Sequence[str], *, reference: str | None = None, max_videos: int = 9) -> list[Path]:
-    """Return the paths of videos to play together, the reference first; a folder means its first videos."""
+def pick_videos(
+    videos: Sequence[str],
+    *,
+    reference: str | None = None,
+    max_videos: int = 9,
+    is_usable: Callable[[Path], bool] = lambda path: True,
+) -> list[Path]:
+    """Return the paths of videos to play together, the reference first; a folder means its first videos.
+
+    Of a folder, only the videos are taken of which `is_usable` is true.
+    """
     paths = [Path(video) for video in videos]
-    if len(paths) == 1 and paths[0].is_dir():
+    is_folder = len(paths) == 1 and paths[0].is_dir()
+    if is_folder:
         records = [record for record in read_dataset(paths[0]) if record.kind == "video"]
         actions = sorted({record.action for record in records if record.action})
         if len(actions) > 1:
@@ -312,6 +328,8 @@ def pick_videos(videos: Sequence[str], *, reference: str | None = None, max_vide
         first = matches[0] if matches else Path(reference)
         paths = [first, *(path for path in paths if path != first)]
     paths = list(dict.fromkeys(paths))
+    if is_folder:
+        paths = list(islice(filter(is_usable, paths), max_videos))
     check_pair("play in sync", len(paths))
     return paths[:max_videos]
 

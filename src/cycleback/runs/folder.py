@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset, split_dataset
-from cycleback.data.folder import select_records
+from cycleback.data.folder import SPLITS_FILE, names_folder, select_records
+from cycleback.data.usable import keep_usable
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import check_kinds, embed_records
 from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features
@@ -99,6 +100,7 @@ def embed_videos(
     precision: Precision | None = None,
     streams: Mapping[str, float] | None = None,
     alike: EmbeddingSet | None = None,
+    leave_out: bool | None = None,
     progress: Counter = ignore,
 ) -> EmbeddingSet:
     """Embed every frame of a folder of videos, or of the named files.
@@ -111,6 +113,8 @@ def embed_videos(
         streams: the weight of each stream of an untrained encoder. Without it and `alike`, weights are
             chosen for these videos, and mirrored videos are turned round. A trained encoder keeps its own.
         alike: a set to compare with: its weights are used, and videos are turned to the side it shows.
+        leave_out: whether to leave out videos that cannot be used, with a warning for each, unless they are
+            more than half; otherwise they are an error. Default: if `videos` is a folder or a data set.
         progress: called with (frames done, frames in total as far as known).
     """
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
@@ -120,6 +124,8 @@ def embed_videos(
     is_weighed = isinstance(encoder.base, FusedBase) and isinstance(encoder.embedder, PooledEmbedder)
     encoder = copy.deepcopy(encoder) if is_weighed else encoder  # the caller's keeps its weights
     frames, features = open_caches(encoder, cache, precision=precision)
+    if leave_out or (leave_out is None and names_folder(videos)):
+        records = keep_usable(records)
     if isinstance(features, FusedFeatures):
         features.fill(records, progress=progress)
         known = alike.streams if alike is not None else streams
@@ -236,6 +242,21 @@ def records_of_action(dataset: Dataset, action: str) -> tuple[VideoRecord, ...]:
 
 def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
     """Make a run folder with its recipe and split; return the recipe completed from the data."""
+    check_new_run(output, recipe)
+    recipe, split = complete_recipe(recipe, dataset), _split(recipe, dataset)
+    if recipe.run.select_every:
+        choose_held_out(list(dataset.subset(split["held_out"]).records))
+    try:
+        write_text(output / RECIPE_FILE, recipe_toml(recipe), overwrite=True)
+        _write_videos(output, split, dataset, recipe)
+    except UserError:
+        remove_run(output)
+        raise
+    return recipe
+
+
+def check_new_run(output: Path, recipe: Recipe) -> None:
+    """Refuse a run folder that exists, and settings that cannot be met here, before any work is done."""
     if output.is_file():
         raise OutputExistsError(f"{output} is a file, not a run folder. Choose another name with -o.")
     remove_drafts(output)
@@ -247,29 +268,38 @@ def create_run(output: Path, recipe: Recipe, dataset: Dataset) -> Recipe:
         require_tensorboard()
     if recipe.run.start_from:
         find_run(recipe.run.start_from)
-    recipe, split = complete_recipe(recipe, dataset), _split(recipe, dataset)
-    if recipe.run.select_every:
-        choose_held_out(list(dataset.subset(split["held_out"]).records))
-    try:
-        write_text(output / RECIPE_FILE, recipe_toml(recipe), overwrite=True)
-        _write_videos(output, split, dataset)
-    except UserError:
-        remove_run(output)
-        raise
-    return recipe
 
 
 def open_run(output: Path, dataset: Dataset) -> Recipe:
     """Return the recipe of an existing run; write its split if it was killed before that."""
     recipe = saved_recipe(output)
     if not (output / VIDEOS_FILE).exists():
-        _write_videos(output, _split(recipe, dataset), dataset)
+        _write_videos(output, _split(recipe, dataset), dataset, recipe)
     return recipe
 
 
-def _write_videos(output: Path, split: dict[str, list[str]], dataset: Dataset) -> None:
+def _write_videos(output: Path, split: dict[str, list[str]], dataset: Dataset, recipe: Recipe) -> None:
     """Write which videos a run uses, and where they are, for the studio."""
-    write_json(output / VIDEOS_FILE, {**split, "folder": str(dataset.root.resolve())}, overwrite=True)
+    facts = {**split, "folder": str(dataset.root.resolve()), "because": _explain_split(dataset, recipe)}
+    write_json(output / VIDEOS_FILE, facts, overwrite=True)
+
+
+def _explain_split(dataset: Dataset, recipe: Recipe) -> str:
+    """Say in words who chose the held-out videos."""
+    if dataset.given_split:
+        is_file = (dataset.root / SPLITS_FILE).is_file()
+        return f"{SPLITS_FILE} says so" if is_file else "their folders say so"
+    what = "person" if any(record.person for record in dataset) else "video"
+    return f"data.held_out={recipe.data.held_out:g} is the chance of each {what}, so the share varies"
+
+
+def describe_split(output: Path) -> str | None:
+    """Say how many videos a run learns from and holds out, and why; None before it has videos."""
+    if not (output / VIDEOS_FILE).is_file():
+        return None
+    split, because = run_split(output), _read_videos(output).optional_text("because")
+    words = f"{len(split['train'])} videos to learn from, {len(split['held_out'])} held out"
+    return words if because is None else f"{words} ({because})"
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from cycleback.alignment.cycles import MAX_BACKWARD_SHARE, backward_share, warped_cycle_rate
 from cycleback.data import Dataset, FrameCache, VideoRecord, read_dataset
+from cycleback.data.usable import keep_trainable
 from cycleback.errors import ConfigError
 from cycleback.files import write_text
 from cycleback.models import Encoder, FusedBase, load_weights, save_encoder
@@ -32,12 +33,14 @@ from cycleback.recipe import (
 from cycleback.recipe.sections import EncoderSettings
 from cycleback.runs.folder import (
     VIDEOS_FILE,
+    check_new_run,
     choose_device,
     create_run,
     find_run,
     keeps_untrained,
     lock_run,
     open_run,
+    records_of_action,
     remove_unsaved,
     run_records,
 )
@@ -91,6 +94,10 @@ def train(
         with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
             _check_loss(recipe or Recipe())
+            if not resume:  # a resumed run keeps its videos
+                if is_new:
+                    check_new_run(output, recipe or Recipe())
+                dataset = _leave_out(dataset, recipe or Recipe())
             if resume and keeps_untrained(output):
                 raise ConfigError(
                     f"{output} keeps the untrained encoder: there is nothing to resume. Train anew."
@@ -223,6 +230,13 @@ def _load_whole(encoder: Encoder, records: Sequence[VideoRecord], frames: FrameC
 def _embed_whole(encoder: Encoder, videos: Sequence[WholeVideo]) -> list[NDArray[np.float32]]:
     """Embed whole videos: (N, D) each."""
     return [embed_video(encoder.eval(), video, side) for video, side in videos]
+
+
+def _leave_out(dataset: Dataset, recipe: Recipe) -> Dataset:
+    """Leave out the videos that cannot be trained on, with a warning for each."""
+    records = records_of_action(dataset, recipe.data.action)
+    usable = keep_trainable(records)
+    return dataset.subset(record.name for record in usable) if len(usable) < len(records) else dataset
 
 
 def _check_loss(recipe: Recipe) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cycleback.data import Dataset
-from cycleback.data.folder import Videos, select_records
+from cycleback.data.folder import Videos, names_folder, select_records
 from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.folder import INDEX
 from cycleback.embeddings.stream_choice import MAX_REFERENCES
@@ -120,7 +120,8 @@ def index_videos(
     if new:
         encoder = _load_encoder(run, {str(folder): known.encoder} if known else {})
         dataset = Dataset(Path(), tuple(new), tuple(event_names))
-        embeddings = embed_videos(encoder, dataset, streams=SCALES, progress=progress)
+        is_folder = names_folder(videos)
+        embeddings = embed_videos(encoder, dataset, streams=SCALES, leave_out=is_folder, progress=progress)
         changes = add_videos(folder, embeddings, run=run, replace_others=replace_others)
     unchanged = {record.name for record in records} - {record.name for record in new}
     return replace(changes, unchanged=[*sorted(unchanged), *changes.unchanged])
