@@ -53,7 +53,8 @@ def test_videos_without_repetitions_have_no_rows(command, rendered: Path, tmp_pa
     assert {each["count"] for each in facts["videos"].values()} == {0}
     assert facts["clips"] == [] and not (tmp_path / "clips").exists()
     assert (tmp_path / "r.csv").read_text().splitlines() == [
-        "video,repetition,start_frame,end_frame,start_s,end_s,share,whole"
+        "video,repetition,start_frame,end_frame,start_s,end_s,share,whole,"
+        "duration_s,amplitude,speed,difference"
     ]
 
 

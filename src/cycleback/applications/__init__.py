@@ -13,6 +13,7 @@
     progress and reward                   `measure_progress` -> `ProgressReport`
     what comes early or late              `measure_timing` -> `TimingReport`
     repetitions of an action              `find_repetitions` -> `Repetitions`, and `write_clips` to cut them
+    fatigue over repetitions              `measure_drift` -> `Drift`
     repetitions as takes                  `split_takes` -> an `EmbeddingSet` for all of the above
     an action that is still running       `build_follower` -> `follow_stream` -> `Position`
 
@@ -20,6 +21,7 @@ Importing this package loads neither torch nor matplotlib.
 """
 
 from cycleback.applications.anomalies import AnomalyReport, compare_takes, find_anomalies
+from cycleback.applications.drift import Drift, measure_drift
 from cycleback.applications.edits import write_edits
 from cycleback.applications.labels import (
     TransferredLabels,
@@ -39,6 +41,7 @@ from cycleback.applications.timing import TimingReport, measure_timing
 
 __all__ = [
     "AnomalyReport",
+    "Drift",
     "Follower",
     "Pace",
     "Position",
@@ -58,6 +61,7 @@ __all__ = [
     "locate_videos",
     "match_labels",
     "match_reference",
+    "measure_drift",
     "measure_progress",
     "measure_timing",
     "smooth_pace",

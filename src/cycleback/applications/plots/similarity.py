@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cycleback.alignment import Alignment, dtw_path, squared_distances
 from cycleback.alignment.distances import spread_frames
+from cycleback.applications.drift import Drift
 from cycleback.applications.plots.figure import image_bytes, new_figure
 from cycleback.applications.repetitions import Repetitions
 
@@ -63,11 +64,19 @@ def draw_alignment(
     return draw_similarity({"": (a, b)}, path=path, names=names, format=format)
 
 
-def draw_repetitions(embeddings: Embeddings, found: Repetitions, *, name: str, format: str = "png") -> bytes:
+def draw_repetitions(
+    embeddings: Embeddings,
+    found: Repetitions,
+    *,
+    name: str,
+    drift: Drift | None = None,
+    format: str = "png",
+) -> bytes:
     """Draw how near the frames (T, D) of a video are to each other, its repetitions and their periods.
 
     Args:
         name: of the video, for the title.
+        drift: also drawn, as the amplitude of each repetition.
         format: "png", "svg" or "pdf".
     """
     frames = spread_frames(len(embeddings), MAX_DRAWN)
@@ -87,9 +96,22 @@ def draw_repetitions(embeddings: Embeddings, found: Repetitions, *, name: str, f
         curve.plot(times, found.periods, color="#4477AA", linewidth=2)
         longest = np.nanmax(found.periods, initial=0.0)
         curve.set(xlim=(times[0], times[-1]), ylim=(0, 1.2 * longest or 1))
+        if drift is not None:
+            _draw_amplitudes(curve, found, drift)
         title = f"{found.count} repetitions, confidence {found.confidence:.2f}"
         curve.set(title=title, xlabel="seconds", ylabel="seconds per repetition")
         return image_bytes(figure, format)
+
+
+def _draw_amplitudes(axis: Any, found: Repetitions, drift: Drift) -> None:
+    """Draw the amplitude of each repetition on an axis at the right; the least usual one is ringed."""
+    middles = [(part.start_s + part.end_s) / 2 for part in found.whole]
+    right = axis.twinx()
+    right.plot(middles, drift.amplitudes, "o--", color="#EE7733", linewidth=1, markersize=5)
+    worst = drift.worst - 1
+    right.scatter([middles[worst]], [drift.amplitudes[worst]], **RINGS)
+    right.set(ylim=(0, 1.2 * float(np.nanmax(drift.amplitudes))))
+    right.set_ylabel("size of the movement (ring: least like the others)", color="#EE7733")
 
 
 def shared_events(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[list[int], list[int]]:
