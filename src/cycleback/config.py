@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from cycleback.errors import ConfigError, did_you_mean
+from cycleback.reading import read_text
 
 T = TypeVar("T")
 MAX_ITEMS = 64  # of a list
@@ -20,11 +21,11 @@ MAX_SHOWN = 60  # letters of a wrong value
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read the tables of a file as nested dicts."""
+    if not path.exists():
+        raise ConfigError(f"no recipe file at {path}")
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"no recipe file at {path}") from None
-    except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, or too large a number
+        return tomllib.loads(read_text(path, problem=ConfigError))
+    except (ValueError, RecursionError) as error:  # not TOML, or too large a number
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -115,17 +116,19 @@ def _read_sequence(folder: Path) -> None:
     assert np.isfinite(sequence.features).all() and sequence.features.dtype == np.float32
     assert len(sequence.times) == len(sequence.features) > 0 and sequence.features.ndim == 2
     assert (np.diff(sequence.times) > 0).all() and np.isfinite(sequence.times).all()
-    with np.load(folder / "a.npz", allow_pickle=False) as archive:
-        names = [name for name in archive.files if name == "features"] or archive.files
-        tables = [array for name in names if (array := _try(archive, name)) is not None and array.ndim == 2]
+    with zipfile.ZipFile(folder / "a.npz") as archive:
+        names = [name for name in archive.namelist() if name == "features.npy"] or archive.namelist()
+        tables = [table for name in names if (table := _load(archive.read(name))) is not None]
         assert any(np.array_equal(sequence.features, table.astype(np.float32)) for table in tables)
 
 
-def _try(archive: Any, name: str) -> Any:
+def _load(content: bytes) -> Any:
+    """Return a two-dimensional array; None for others, which are not needed."""
     try:
-        return archive[name]
-    except ValueError:  # an array that is not needed
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+    except Exception:
         return None
+    return array if array.ndim == 2 and array.dtype.kind in "fiub" else None
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from fuzz.mutations import FOREIGN, byte_changes, change_bytes, change_values, v
 from fuzz.samples import SAMPLES, Sample
 
 EXAMPLES = int(os.environ.get("CYCLEBACK_FUZZ", "16"))
-MAX_MESSAGE = 1000
+MAX_MESSAGE = 10_000
 tries = settings(
     max_examples=EXAMPLES,
     derandomize=True,

@@ -164,6 +164,6 @@ def write_annotations(
 
 def _place_file(annotation: Annotation, folder: Path) -> Annotation:
     """Return the annotation with its video file as seen from `folder`; an address or unknown file stays."""
-    if annotation.file is None or Path(annotation.file).is_absolute() or not Path(annotation.file).is_file():
+    if annotation.file is None or os.path.isabs(annotation.file) or not os.path.isfile(annotation.file):
         return annotation
     return replace(annotation, file=Path(os.path.relpath(annotation.file, folder)).as_posix())

@@ -36,6 +36,7 @@ from cycleback.cli.train import train
 from cycleback.cli.transfer import transfer
 from cycleback.errors import UserError
 
+MAX_MESSAGE = 1000
 PANELS = {
     "Learn": (demo, train, embed),
     "Use": (studio, align, sync, transfer, search, repetitions, timing, anomalies, progress, follow),
@@ -101,7 +102,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except typer.Exit as stop:
         return int(stop.exit_code)
     except UserError as error:
-        print(f"error: {show(error)}", file=sys.stderr)
+        print(f"error: {shorten(show(error))}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a name that is too long, a folder that vanished, a disk that fails
+        where = f"cannot use {error.filename}: " if error.filename is not None else ""
+        print(f"error: {shorten(show(where + (error.strerror or str(error))))}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         print("Interrupted.", file=sys.stderr)
@@ -117,6 +122,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def show(message: object) -> str:
     """Return a message on one line: line breaks, and other control characters, are written as escapes."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
+
+
+def shorten(line: str) -> str:
+    """Cut the middle out of a line that holds the content of a foreign file: the advice is at its end."""
+    half = MAX_MESSAGE // 2
+    return line if len(line) <= MAX_MESSAGE else f"{line[:half]} … {line[-half:]}"
 
 
 def _is_usage_error(error: Exception) -> bool:

@@ -147,8 +147,12 @@ class FeatureSequence:
         return f"{which} contain NaN or infinity (first: {broken[0]}). Fill in or remove these frames."
 
 
-def load_sequence(record: VideoRecord, *, check_finite: bool = True) -> FeatureSequence:
-    """Load the features of a record of kind "sequence"; features that are not finite are refused.
+def load_sequence(
+    record: VideoRecord, *, width: int | None = None, check_finite: bool = True
+) -> FeatureSequence:
+    """Load the features of a record of kind "sequence".
+
+    Features that are not finite are refused, and others than `width` per frame, if it is given.
 
     The .npz holds an array `features` (N, F), or a single two-dimensional array of any name. It may also hold
     `times` (N,) in seconds, or `fps`, one number. Without either, 30 frames per second are assumed.
@@ -160,6 +164,11 @@ def load_sequence(record: VideoRecord, *, check_finite: bool = True) -> FeatureS
         with np.errstate(over="ignore"):  # too large a number becomes infinity, like one that was before
             features = archive.read(name).astype(np.float32)
         sequence = FeatureSequence(features, _find_times(record.path, archive, len(features)))
+    found = sequence.features.shape[1]
+    if width not in (None, found):
+        raise DataError(
+            f"{record.path}: {found} features per frame, but the encoder reads {width}. Recreate the file."
+        )
     if check_finite and (problem := sequence.explain_broken()):
         raise DataError(f"{record.path}: {problem}")
     return sequence

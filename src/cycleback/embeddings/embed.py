@@ -29,6 +29,7 @@ from cycleback.models import (
     FastEncoder,
     FusedBase,
     Precision,
+    VectorBase,
     default_precision,
     fingerprint,
 )
@@ -210,8 +211,9 @@ def _iter_maps(
     """
     device = encoder.device
     if encoder.input_kind == "vectors":
+        width = encoder.base.in_features if isinstance(encoder.base, VectorBase) else None
         for record in records:
-            sequence = load_sequence(record)
+            sequence = load_sequence(record, width=width)
             times[record.name] = sequence.times
             vectors = torch.from_numpy(sequence.features).to(device)
             yield record, map(encoder.features, [encoder.base.prepare(vectors)])

@@ -142,10 +142,10 @@ class SetIndex:
     @classmethod
     def from_json(cls, root: Cursor) -> Self:
         """Read the content of `index.json`; whatever is wrong in it is an error that names the place."""
-        entries = [_read_entry(video) for video in root.each("videos")]
+        entries = [_read_entry(video) for video in root.at("videos").each()]
         index = cls(
             {entry.name: entry for entry in entries},
-            tuple(name.text() for name in root.each("event_names")),
+            tuple(name.text() for name in root.at("event_names").each()),
             {
                 action: tuple(name.text() for name in names.each())
                 for action, names in root.at("action_events").items()

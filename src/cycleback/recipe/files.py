@@ -146,7 +146,7 @@ def _read(source: Path | str, seen: tuple[Path, ...] = ()) -> tuple[dict[str, An
     path = Path(source)
     if path.suffix != ".toml" and not path.is_file():
         return {}, _read_packaged(str(source))
-    if path in seen:
+    if path.resolve() in [each.resolve() for each in seen]:
         raise ConfigError(f"{path} extends itself: {' -> '.join(item.name for item in (*seen, path))}")
     own = read_toml(path)
     parent = own.pop("extends", None)

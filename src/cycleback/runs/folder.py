@@ -6,6 +6,7 @@ data, its scores and its permitted use.
 
 import copy
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -198,7 +199,7 @@ def run_videos(folder: Path | str) -> Path | None:
     """Return the folder of videos that a run was trained on, if it is still there."""
     run = find_run(folder)
     path = _read_videos(run).optional_text("folder") if (run / VIDEOS_FILE).is_file() else None
-    return Path(path) if path is not None and Path(path).is_dir() else None
+    return Path(path) if path is not None and os.path.isdir(path) else None
 
 
 def _read_videos(run: Path) -> Cursor:

@@ -96,7 +96,7 @@ class Manifest:
     @classmethod
     def _parse(cls, root: Cursor) -> Self:
         videos = {}
-        for each in root.each("videos"):
+        for each in root.at("videos").each():
             video = _read_video(each)
             if video.name in videos:
                 raise each.wrong(f"a second video named {video.name!r}")

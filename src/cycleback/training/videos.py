@@ -15,7 +15,7 @@ from torch import Tensor
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence, phases_from_events
 from cycleback.embeddings.features import FusedFeatures, open_features
 from cycleback.errors import DataError
-from cycleback.models import Encoder, FusedBase, VectorBase
+from cycleback.models import Base, Encoder, FusedBase, VectorBase
 from cycleback.progress import Counter, ignore
 
 UNLABELLED = -1
@@ -37,7 +37,7 @@ def load_videos(
     streams, computed once; for sequences, vectors (N, V) float32. `streams` are those of `fit_base`.
     """
     if encoder.input_kind == "vectors":
-        return [encoder.base.prepare(load_vectors(record)).to(device) for record in records]
+        return [encoder.base.prepare(load_vectors(record, encoder.base)).to(device) for record in records]
     _require_videos(records)
     frames.fill(records, progress=on_frames, with_frames=encoder.train_base != "frozen")
     if encoder.train_base != "frozen":
@@ -88,7 +88,7 @@ def fit_base(
     """
     base, device = encoder.base, encoder.device
     if isinstance(base, VectorBase):
-        base.fit(load_vectors(record).to(device) for record in records)
+        base.fit(load_vectors(record, base).to(device) for record in records)
     elif isinstance(base, FusedBase):
         _require_videos(records)
         frames.fill(records, progress=on_frames, with_frames=not base.is_frozen)
@@ -106,11 +106,12 @@ def _require_videos(records: Sequence[VideoRecord]) -> None:
             raise DataError(f"{record.path} is a sequence of vectors: set encoder.base='vector'")
 
 
-def load_vectors(record: VideoRecord) -> Tensor:
-    """Load the vectors (N, S) float32 of a sequence, without velocities."""
+def load_vectors(record: VideoRecord, base: Base | None = None) -> Tensor:
+    """Load the vectors (N, S) float32 of a sequence, without velocities; S is that of `base`, if given."""
     if record.kind != "sequence":
         raise DataError(f"{record.path} is not a sequence (.npz), which encoder.base='vector' needs")
-    return torch.from_numpy(load_sequence(record).features)
+    width = base.in_features if isinstance(base, VectorBase) else None
+    return torch.from_numpy(load_sequence(record, width=width).features)
 
 
 def load_times(record: VideoRecord, frames: FrameCache) -> NDArray[np.float64]:
