@@ -83,14 +83,15 @@ class EmbeddingSet:
         blocks = _check_arrays(arrays)
         clocks: list[NDArray[np.float64]] = []
         entries: list[VideoEntry] = []
+        start = 0
         for name, block in blocks.items():
             about = {what: mapping.get(name) for what, mapping in known.items()}
             clock, rate = _clock(name, len(block), times=about["times"], fps=about["fps"])
             path = None if about["path"] is None else os.fspath(about["path"])
             labels = check_events(name, about["events"] or {}, len(block))
-            start = sum(map(len, clocks))
             entries.append(VideoEntry(name, start, len(block), about["action"] or "", path, rate, labels))
             clocks.append(clock)
+            start += len(clock)
         index = SetIndex.build(
             entries,
             event_names=event_names,

@@ -206,7 +206,8 @@ def add_videos(
         shard = f"{SHARD}{before.next_shard:05d}"
         videos = {name: _describe(embeddings, name, shard) for name in embeddings}
         changes = _compare(folder, before, list(videos.values()), replace_others=replace_others)
-        changed = [name for name in videos if name in {*changes.added, *changes.replaced}]
+        chosen = {*changes.added, *changes.replaced}
+        changed = [name for name in videos if name in chosen]
         after = replace(before, run=run or before.run)
         if changed:
             embeddings.subset(changed).save(folder / shard)
