@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ from cycleback.annotations import (
 )
 from cycleback.data import Dataset, VideoRecord, check_dataset, read_dataset, read_labels, write_labels
 from cycleback.data.folder import read_splits
+from cycleback.data.lerobot import read_lerobot
 from cycleback.data.pins import Pin, read_pins, write_pins
 from cycleback.data.sources import folder_fps, load_sequence
 from cycleback.embeddings import EmbeddingSet
@@ -44,6 +46,7 @@ from cycleback.web.label_files import read_files
 from cycleback.web.labels import _parse
 from cycleback.web.pins import _read_entry
 from cycleback.web.project import Project
+from lerobot_folders import write_lerobot
 
 CPU = torch.device("cpu")
 
@@ -297,6 +300,22 @@ def _read_jobs(folder: Path) -> None:
         assert job.state in ("done", "failed", "cancelled") and math.isfinite(job.started)
 
 
+def _write_lerobot(folder: Path, version: str) -> None:
+    shutil.rmtree(folder)
+    write_lerobot(folder, (3, 4), version=version)
+
+
+def _read_lerobot(folder: Path) -> None:
+    dataset = read_lerobot(folder)
+    assert 0 < dataset.fps < math.inf and dataset.episodes
+    for episode in dataset.episodes:
+        assert episode.num_frames > 0 <= episode.first_index and episode.index >= 0
+        states = dataset.read_column(episode)
+        assert len(states) == episode.num_frames and np.isfinite(states).all()
+        for path in (episode.table, *(video.path for video in episode.videos.values())):
+            assert path.is_relative_to(folder)
+
+
 def _samples() -> Mapping[str, Sample]:
     samples = {
         f"set: {name}": Sample(name, lambda folder: _embeddings().save(folder, overwrite=True), _read_set)
@@ -328,6 +347,17 @@ def _samples() -> Mapping[str, Sample]:
     samples["run: state.pt"] = Sample(
         "state.pt", lambda f: save_state(f, STATE, {"encoder": _layer(0)}), _read_state, False
     )
+    for version, names in {
+        "v2.1": ("meta/info.json", "meta/episodes.jsonl", "data/chunk-000/episode_000001.parquet"),
+        "v3.0": ("meta/info.json", "meta/episodes/chunk-000/file-000.parquet"),
+    }.items():
+        for name in names:
+            samples[f"lerobot {version}: {name}"] = Sample(
+                name,
+                lambda f, version=version: _write_lerobot(f, version),
+                _read_lerobot,
+                not name.endswith(".parquet"),
+            )
     samples["studio: journal"] = Sample("journal.jsonl", _write_journal, _read_journal)
     for name in ("pretrained.json", "in-use"):
         samples[f"studio: {name}"] = Sample(f".cycleback/embeddings/{name}", _write_project, _read_project)
