@@ -82,7 +82,7 @@ def measure(name: str, run: str, folder: Path) -> dict[str, float]:
 
 def measure_checksum(megabytes: int = 64) -> dict[str, float]:
     """Return what comparing the checksum of an array costs beside copying it into memory."""
-    from cycleback.data import arrays
+    from cycleback import arrays
 
     shares = []
     with tempfile.TemporaryDirectory() as work:

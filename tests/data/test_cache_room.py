@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cycleback import arrays as arrays_module
 from cycleback.data import FrameCache, VideoRecord, cache_room
-from cycleback.data import arrays as arrays_module
 from cycleback.data.cache_room import (
     clear_cache,
     default_limit,
