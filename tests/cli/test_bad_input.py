@@ -222,13 +222,13 @@ def test_a_manifest_leads_nowhere(command, tmp_path: Path) -> None:
     assert "'a' is in '../set', which is no part of the index" in result.err
 
 
+@pytest.mark.filterwarnings("always:left out pipe")
 def test_a_pipe_does_not_hang(command, rendered: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.mp4")
     shutil.copy(rendered / "pouring_000.mp4", tmp_path)
-    for words in (["sync", tmp_path / "pipe.mp4", tmp_path / "pouring_000.mp4"], ["embed", tmp_path]):
-        result = command(*words, "-o", tmp_path / "out.mp4")
-        assert (result.code, len(result.err.splitlines())) == (2, 1)
-        assert "pipe.mp4 is a pipe or a device, not a file" in result.err
+    words = ("sync", tmp_path / "pipe.mp4", tmp_path / "pouring_000.mp4", "-o", tmp_path / "out.mp4")
+    for code, result in ((2, command(*words)), (0, command("embed", tmp_path, "-o", tmp_path / "set"))):
+        assert (result.code, result.err.count("pipe.mp4 is a pipe or a device, not a file")) == (code, 1)
 
 
 @pytest.mark.parametrize(

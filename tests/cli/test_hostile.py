@@ -147,7 +147,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:1 of 2 videos have fewer than")
+@pytest.mark.filterwarnings("ignore:1 of 2 videos have fewer than", "ignore:left out walk_1")
 @pytest.mark.parametrize("name", [*STRANGE, "foreign"])
 def test_strange_sequences(command: Command, sequences: Path, run: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "videos"

@@ -9,7 +9,7 @@ from cycleback.cli.main import app
 VERBS = (
     "Add Align Allow Choose Compare Compute Cut Draw Embed Evaluate Follow Give Install Keep Leave Let Limit "
     "List Make Measure Mix Overwrite Play Print Project Put Render Replace Require Resume Score Search Set "
-    "Show Skip Smooth Train Use Wait Write"
+    "Remove Show Skip Smooth Take Train Use Wait Warn Write"
 )
 GROUPS = {
     "data": ("check", "prepare"),

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from cycleback.embeddings import EmbeddingSet
+from cycleback.reading import seal
 from cycleback.video import probe, read_frames
 
 
@@ -46,7 +47,7 @@ def test_adding_again_embeds_only_what_is_new(command, index: Path, rendered: Pa
 
 def test_a_frame_of_an_indexed_video_needs_no_run(command, index: Path, rendered: Path) -> None:
     manifest = json.loads((index / "manifest.json").read_text())
-    (index / "manifest.json").write_text(json.dumps(manifest | {"run": "/gone"}))
+    (index / "manifest.json").write_text(json.dumps(seal(manifest | {"run": "/gone"})))
     result = command("search", "query", index, "pouring_001#12", "--json")
     hits = json.loads(result.out)["hits"]
     assert sorted(hit["video"] for hit in hits) == ["pouring_000", "pouring_002", "pouring_003"]
@@ -128,7 +129,7 @@ def test_another_encoder_is_refused_before_any_work(command, index: Path, render
 
 def test_a_run_that_has_moved_is_asked_for(command, index: Path, rendered: Path, run_folder: Path) -> None:
     manifest = json.loads((index / "manifest.json").read_text())
-    (index / "manifest.json").write_text(json.dumps(manifest | {"run": "/gone"}))
+    (index / "manifest.json").write_text(json.dumps(seal(manifest | {"run": "/gone"})))
     words = ("search", "query", index, f"{rendered / 'pouring_004.mp4'}#3")
     assert (
         command(*words).err == "error: the run folder /gone does not exist. Give its new path with --run.\n"

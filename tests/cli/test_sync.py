@@ -48,7 +48,7 @@ def test_what_is_cut_is_told(command, videos: list[Path], tmp_path: Path) -> Non
     arrays = {"loud": film[4:], "mute": film}
     times = {"loud": np.arange(8) / 12, "mute": np.arange(12) / 12}
     found = EmbeddingSet.from_arrays(arrays, paths={path.stem: path for path in videos}, times=times)
-    words = ("--embeddings", found.save(tmp_path / "set"), "-o", tmp_path / "x.mp4", "--smoothing", "0")
+    words = ("--embeddings", found.save(tmp_path / "set"), "-o", tmp_path / "x.mp4", "--smoothing-s", "0")
     told = json.loads(command("sync", *words, "--json").out)
     assert told["cuts"] == [{"video": str(videos[1]), "before_s": 0.33, "after_s": 0.0}]
     result = command("sync", *words, "--overwrite")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cycleback.data import VideoRecord
+from cycleback.data import FrameCache, VideoRecord
 from cycleback.data.usable import keep_trainable, keep_usable
 from cycleback.errors import DataError, VideoError
 from cycleback.video import write_video
@@ -55,3 +55,14 @@ def test_sequences_that_are_not_finite_or_no_sequences_are_left_out(tmp_path: Pa
         assert names(keep_trainable(records)) == ["s0", "s2", "s3"]
     assert "s1.npz: 9 of 9 frames contain NaN or infinity (first: 0)" in str(told[0].message)
     assert "left out s4: cannot read" in str(told[1].message)
+
+
+def test_a_video_in_the_cache_is_not_opened(
+    clips: list[VideoRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = FrameCache(clips[0].path.parent / "cache", size=(32, 32))
+    cache.fill(clips[:5])
+    monkeypatch.setattr("cycleback.data.usable.iter_frames", None)
+    assert keep_usable(clips[:5], cache=cache) == clips[:5]
+    with pytest.warns(UserWarning, match="left out v4: it has 1 frame"):
+        assert names(keep_trainable(clips[:5], cache=cache)) == ["v0", "v1", "v2", "v3"]

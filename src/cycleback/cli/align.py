@@ -45,7 +45,8 @@ def align(
         typer.Option(help="Set how much a match at the same share of both videos is preferred; 1 is weak."),
     ] = 0.0,
     max_stretch: Annotated[
-        float, typer.Option(help="For subsequence: how many times slower or faster than A B may be.", min=1)
+        float,
+        typer.Option(help="Let B be at most so many times slower or faster than A, with subsequence.", min=1),
     ] = MAX_STRETCH,
     pin: Pins = None,
     no_pins: NoPins = False,

@@ -28,8 +28,7 @@ def anomalies(
     good: Annotated[
         Path | None,
         typer.Option(
-            help="Give at least 5 takes that went well: a folder or an embedding set (default, with "
-            "--repetitions: all other repetitions)."
+            help="Give at least 5 good takes: a folder or a set (with --repetitions, default: the others)."
         ),
     ] = None,
     run: Run = PRETRAINED,

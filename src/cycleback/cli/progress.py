@@ -36,8 +36,7 @@ def progress(
     reference: Annotated[
         str | None,
         typer.Option(
-            help="Measure by this video, which shows the whole action; a path or a name (default, with "
-            "--repetitions: the most typical repetition)."
+            help="Measure by this video, which shows the whole action (with --repetitions: a typical one)."
         ),
     ] = None,
     run: Run = PRETRAINED,

@@ -22,7 +22,7 @@ from cycleback.cli.inputs import (
 from cycleback.cli.options import Embeddings, Json, NoPins, Overwrite, Pins, Repetitions, Run, Videos
 from cycleback.cli.output import print_result
 from cycleback.cli.pins import check_no_pins, collect_pins, load_pins
-from cycleback.errors import UserError
+from cycleback.errors import UserError, one_of
 
 if TYPE_CHECKING:
     from cycleback.data import Pin
@@ -35,14 +35,16 @@ SyncMethod = Annotated[
     str,
     typer.Option(
         "--method",
-        help="Align by auto (leaves out lead-ins and lead-outs), dtw (joins the ends), nearest, overlap"
-        " (joins the part in common) or subsequence (the reference lies somewhere in the others).",
+        help=f"Choose {one_of(METHODS)}.",
     ),
 ]
 Smoothing = Annotated[
     float,
     typer.Option(
-        "--smoothing-s", "--smoothing", help="Smooth the pace over so many seconds; 0: raw match.", min=0
+        "--smoothing-s",
+        help="Smooth the pace over so many seconds; 0: raw match.",
+        min=0,
+        metavar="SECONDS",
     ),
 ]
 Layout = Annotated[str, typer.Option(help="Choose grid, row, overlay, tinted or switch.")]
@@ -93,6 +95,8 @@ def sync(
     """Play videos in sync: beside each other, on top of each other or in turns; needs no training.
 
     What a video shows before the reference begins, or after it ends, is cut; the summary tells how much.
+    Methods: auto leaves out lead-ins and lead-outs; dtw joins both ends; nearest ignores order; overlap joins
+    the part in common; subsequence finds the reference somewhere in longer videos.
 
     Pins correct the match of two videos by hand; those of pins.csv in the folder of the videos are used, too.
 

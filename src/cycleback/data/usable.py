@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from cycleback.data.cache import FrameCache
 from cycleback.data.check import MIN_FRAMES
 from cycleback.data.records import VideoRecord
 from cycleback.data.sources import iter_images, load_sequence
@@ -19,7 +20,11 @@ PROBED = (16, 16)  # frames are decoded only to see that they can be
 
 
 def keep_usable(
-    records: Sequence[VideoRecord], *, min_frames: int = 1, min_videos: int = 1
+    records: Sequence[VideoRecord],
+    *,
+    min_frames: int = 1,
+    min_videos: int = 1,
+    cache: FrameCache | None = None,
 ) -> list[VideoRecord]:
     """Return the videos of a folder that can be read and are long enough; warn about each of the others.
 
@@ -28,11 +33,12 @@ def keep_usable(
 
     Args:
         min_frames: shorter videos are left out, too.
+        cache: videos that are in it are known to be readable, and are not opened.
     """
     failures: dict[str, UserError] = {}
     for record in records:
         try:
-            _check_usable(record, min_frames)
+            _check_usable(record, min_frames, cache)
         except (DataError, VideoError) as error:
             failures[record.name] = error
     failed = [record for record in records if record.name in failures]
@@ -48,25 +54,27 @@ def keep_usable(
     return [record for record in records if record.name not in failures]
 
 
-def keep_trainable(records: Sequence[VideoRecord]) -> list[VideoRecord]:
+def keep_trainable(records: Sequence[VideoRecord], *, cache: FrameCache | None = None) -> list[VideoRecord]:
     """Return the videos of a folder that can be trained on; `check_dataset` calls the others errors, too."""
-    return keep_usable(records, min_frames=MIN_FRAMES, min_videos=2)
+    return keep_usable(records, min_frames=MIN_FRAMES, min_videos=2, cache=cache)
 
 
 def can_be_read(path: Path) -> bool:
     """Tell whether a video of a folder has a first frame, and warn if it has none."""
     try:
-        _check_usable(VideoRecord(path.stem, path), 1)
+        _check_usable(VideoRecord(path.stem, path), 1, None)
     except VideoError as error:
         warnings.warn(f"left out {path.stem}: {error}", UserWarning, stacklevel=2)
         return False
     return True
 
 
-def _check_usable(record: VideoRecord, min_frames: int) -> None:
+def _check_usable(record: VideoRecord, min_frames: int, cache: FrameCache | None) -> None:
     """Raise the error of a video that cannot be read or has fewer frames."""
     if record.kind == "sequence":
         count = len(load_sequence(record).features)
+    elif cache is not None and (entry := cache.find(record)) is not None:
+        count = entry.num_frames
     elif record.kind == "frames":
         count = sum(len(chunk.frames) for chunk in iter_images(record.path, size=PROBED))
     else:

@@ -126,7 +126,7 @@ def embed_videos(
     encoder = copy.deepcopy(encoder) if is_weighed else encoder  # the caller's keeps its weights
     frames, features = open_caches(encoder, cache, precision=precision)
     if leave_out or (leave_out is None and names_folder(videos)):
-        records = keep_usable(records)
+        records = keep_usable(records, cache=frames)
     if isinstance(features, FusedFeatures):
         features.fill(records, progress=progress)
         known = alike.streams if alike is not None else streams

@@ -97,7 +97,7 @@ def train(
             if not resume:  # a resumed run keeps its videos
                 if is_new:
                     check_new_run(output, recipe or Recipe())
-                dataset = _leave_out(dataset, recipe or Recipe())
+                dataset = _leave_out(dataset, recipe or Recipe(), cache)
             if resume and keeps_untrained(output):
                 raise ConfigError(
                     f"{output} keeps the untrained encoder: there is nothing to resume. Train anew."
@@ -232,10 +232,12 @@ def _embed_whole(encoder: Encoder, videos: Sequence[WholeVideo]) -> list[NDArray
     return [embed_video(encoder.eval(), video, side) for video, side in videos]
 
 
-def _leave_out(dataset: Dataset, recipe: Recipe) -> Dataset:
+def _leave_out(dataset: Dataset, recipe: Recipe, cache: Path | None) -> Dataset:
     """Leave out the videos that cannot be trained on, with a warning for each."""
     records = records_of_action(dataset, recipe.data.action)
-    usable = keep_trainable(records)
+    size = recipe.data.frame_size
+    frames = FrameCache(cache, size=(size, size), fit=recipe.data.fit)
+    usable = keep_trainable(records, cache=frames)
     return dataset.subset(record.name for record in usable) if len(usable) < len(records) else dataset
 
 
