@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 
 from cycleback.data import FrameCache, VideoRecord
@@ -36,7 +35,7 @@ def track() -> Callable[[list[NDArray[np.uint8]]], NDArray[np.float32]]:
     network = MoveNet("lightning")
 
     def push(frames: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        tracker, half = Tracker(network, torch.device("cpu")), len(frames) // 2
+        tracker, half = Tracker(network), len(frames) // 2
         return np.concatenate([tracker.push(np.stack(part)) for part in (frames[:half], frames[half:])])
 
     return push

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cycleback.errors import UserError
 from cycleback.models.inference import Precision
 from cycleback.models.movenet import IMAGE_SIZES, JOINTS, MoveNet, Variant, decode_maps
 from figures import draw_person, draw_wall
@@ -80,6 +81,14 @@ def test_images_of_another_size_or_type_are_refused() -> None:
         network(torch.zeros(2, 3, 160, 160, dtype=torch.uint8))
     with pytest.raises(ValueError, match=r"got torch.float32 \(1, 3, 192, 192\)"):
         network(torch.zeros(1, 3, 192, 192))
+
+
+def test_weights_that_a_wheel_leaves_out_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cycleback.models.movenet.files", lambda package: tmp_path)
+    with pytest.raises(
+        UserError, match=r"MoveNet 'thunder' are not installed .*Use 'lightning', or copy src"
+    ):
+        MoveNet("thunder")
 
 
 @pytest.mark.gpu

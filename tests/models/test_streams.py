@@ -7,13 +7,17 @@ from cycleback.models import Encoder, FusedBase, SmallBase, fingerprint, freeze
 from cycleback.models.pooling_embedders import PooledEmbedder
 from cycleback.models.streams import (
     SCALES,
+    STREAMS,
     appearance_vectors,
     describe_streams,
+    find_parts,
     mirror,
     motion_vectors,
     pose_vectors,
+    reverse_time,
     smooth_over_time,
     soften,
+    stream_vectors,
 )
 
 THIRTY = np.arange(60) / 30
@@ -218,3 +222,20 @@ def test_the_use_of_streams_is_described() -> None:
     unused = "streams: motion 1; not used: pose (no person in common)"
     assert describe_streams({"motion": 1.0, "pose": 0.0}) == unused
     assert describe_streams({"appearance": 0.25, "motion": 1.0}) == "streams: motion 1, appearance 0.25"
+
+
+def test_embeddings_reversed_in_time_are_those_of_the_reversed_video():
+    rng = np.random.default_rng(0)
+    times = np.arange(60) / 30
+    motion = np.cumsum(rng.random((60, 4, 8, 8)), axis=0).astype(np.float32) % 1
+    poses = rng.random((60, 17, 3)).astype(np.float32) * 0.5 + 0.5
+    looks = rng.random((60, 5, 1, 1)).astype(np.float32)
+    forwards = {"appearance": looks, "motion": motion, "pose": poses}
+    turned = {"appearance": looks[::-1], "motion": motion[::-1, [2, 3, 0, 1]], "pose": poses[::-1]}
+    ahead, back = (
+        np.concatenate([vectors[name] for name in STREAMS], axis=1)
+        for vectors in (stream_vectors(raw, times) for raw in (forwards, turned))
+    )
+    np.testing.assert_allclose(reverse_time(ahead, STREAMS), back, atol=1e-4)
+    assert find_parts(128, STREAMS) == {} and find_parts(ahead.shape[1], STREAMS)["motion"].start == 5
+    np.testing.assert_array_equal(reverse_time(ahead[:, :20], ()), ahead[::-1, :20])

@@ -17,9 +17,8 @@ from torch import Tensor
 
 from cycleback.data import Dataset, FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.embeddings import EmbeddingSet
-from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.embed import embed_maps
-from cycleback.embeddings.features import FeatureCache, FusedFeatures
+from cycleback.embeddings.features import CHUNK_FRAMES, FeatureCache, FusedFeatures
 from cycleback.evaluation.perturbations import BACKGROUND, perturb
 from cycleback.models import Encoder
 from cycleback.models.streams import mirror

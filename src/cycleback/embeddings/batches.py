@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import VideoRecord
+from cycleback.embeddings.features import CHUNK_FRAMES
 
-CHUNK_FRAMES = 64
 GPU_CHUNK_FRAMES = 256
 
 

@@ -20,7 +20,7 @@ from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence
 from cycleback.data.cache import MOTION_FILE
 from cycleback.embeddings.batches import Batch, Video, batch_across_videos, batch_each_video
 from cycleback.embeddings.embedding_set import EmbeddingSet
-from cycleback.embeddings.features import FeatureCache, FusedFeatures
+from cycleback.embeddings.features import FeatureCache, FusedFeatures, standardize
 from cycleback.embeddings.poses import VERSION as POSES_VERSION
 from cycleback.errors import DataError
 from cycleback.models import (
@@ -143,13 +143,6 @@ def embed_maps(embedder: Embedder, maps: Iterator[Tensor], *, device: torch.devi
     """Embed one video from chunks (n, F, h, w) of its feature maps: (N, D)."""
     embeddings: NDArray[np.float32] = _embed_stream(embedder, maps, device).cpu().numpy()
     return standardize(embeddings) if embedder.standardize else embeddings
-
-
-def standardize(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale the embeddings (N, D) of one video to mean 0 and standard deviation 1; all zeros if constant."""
-    centred = embeddings - embeddings.mean(axis=0)
-    deviation = np.sqrt(np.mean(centred**2))
-    return centred / deviation if deviation > 1e-6 else np.zeros_like(centred)
 
 
 @torch.inference_mode()

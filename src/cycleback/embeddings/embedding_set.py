@@ -34,7 +34,7 @@ ASSUMED_FPS = 30.0  # for `times` where neither times nor a frame rate are known
 class EmbeddingSet:
     """Embeddings, times and key events by video name. Build one with `from_arrays` or `load`.
 
-    Example:
+    Examples:
         >>> videos = EmbeddingSet.from_arrays({"a": [[0.0], [1.0]]}, events={"a": {"top": 1}}, fps=25)
         >>> videos["a"].shape, videos.times("a").tolist(), videos.phases("a").tolist()
         ((2, 1), [0.0, 0.04], [0, 1])

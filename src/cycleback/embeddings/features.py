@@ -10,34 +10,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import count, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cycleback.alignment.distances import spread_items
 from cycleback.arrays import Rows, write_rows
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.data.cache import CachedFrames
-from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.choices import describe_arrays, recall
+from cycleback.embeddings.embedding_set import EmbeddingSet
 from cycleback.embeddings.poses import PoseCache
 from cycleback.embeddings.stream_choice import MAX_REFERENCES, find_mirrored, weigh_streams
 from cycleback.errors import DataError
-from cycleback.models import (
-    STREAMS,
-    Base,
-    FusedBase,
-    Precision,
-    base_fingerprint,
-    default_precision,
-    fast_inference,
-)
-from cycleback.models.streams import SCALES, mirror, stream_vectors
+from cycleback.models.streams import SCALES, STREAMS, StreamFusion, mirror, stream_vectors
 from cycleback.progress import Counter, ignore
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from cycleback.models import Base, FusedBase, Precision
+
+CHUNK_FRAMES = 64  # that a base sees at a time on a CPU
 MAX_WEIGHED = 24  # videos by which streams are weighed
 KEYS = {("cpu", "float32"): "", ("cuda", "bfloat16"): "-bfloat16"}  # the two usual kinds of maps
 
@@ -55,11 +51,15 @@ class FeatureCache:
     def __init__(
         self,
         frames: FrameCache,
-        base: Base,
+        base: "Base",
         *,
-        device: torch.device | None = None,
-        precision: Precision | None = None,
+        device: "torch.device | None" = None,
+        precision: "Precision | None" = None,
     ) -> None:
+        import torch
+
+        from cycleback.models import base_fingerprint, default_precision
+
         self.frames = frames
         self.device = device or torch.device("cpu")
         self.precision: Precision = precision or default_precision(self.device)
@@ -68,7 +68,9 @@ class FeatureCache:
         self._given = base
 
     @cached_property
-    def _base(self) -> Callable[[Tensor], Tensor]:
+    def _base(self) -> "Callable[[Tensor], Tensor]":
+        from cycleback.models import fast_inference
+
         return fast_inference(copy.deepcopy(self._given).to(self.device), precision=self.precision)
 
     def load(self, record: VideoRecord, *, progress: Counter = ignore) -> NDArray[np.float16]:
@@ -110,8 +112,10 @@ class FeatureCache:
         """Whether the maps of a video are kept."""
         return self.find(cached) is not None
 
-    def extract(self, frames: NDArray[np.uint8]) -> Tensor:
+    def extract(self, frames: NDArray[np.uint8]) -> "Tensor":
         """Compute the maps (n, F, h, w) of frames (n, H, W, 3)."""
+        import torch
+
         images = torch.from_numpy(np.array(frames)).to(self.device).movedim(-1, 1)
         features: Tensor = self._base(images)
         return features
@@ -167,22 +171,25 @@ class FusedFeatures:
         frames: the cache of decoded frames.
         base: used as it is, so that a change of the weights of streams has an effect; a network is copied.
         device, precision: of the network, as in `FeatureCache`.
+        maps, poses: of the networks of an exported model.
     """
 
     def __init__(
         self,
         frames: FrameCache,
-        base: FusedBase,
+        base: "FusedBase | StreamFusion",
         *,
-        device: torch.device | None = None,
-        precision: Precision | None = None,
+        device: "torch.device | None" = None,
+        precision: "Precision | None" = None,
+        maps: FeatureCache | None = None,
+        poses: PoseCache | None = None,
     ) -> None:
         self.frames, self.base = frames, base
         self.mirrored: set[str] = set()  # names of videos
-        self.maps = None  # of the network
+        self.maps = maps  # of the network
         if base.appearance is not None:
             self.maps = FeatureCache(frames, base.appearance, device=device, precision=precision)
-        self._poses = PoseCache(frames, device) if "pose" in base.streams else None
+        self._poses = (poses or PoseCache(frames, device)) if "pose" in base.streams else None
 
     def load(self, record: VideoRecord, *, is_turned: bool = False) -> NDArray[np.float32]:
         """Return the features (N, V, 1, 1) of one video; `is_turned` asks for those of the other side."""
@@ -202,7 +209,6 @@ class FusedFeatures:
     def _used(self) -> list[str]:
         return [stream for stream, weight in self.base.stream_weights.items() if weight > 0]
 
-    @torch.inference_mode()
     def fuse(
         self, frames: NDArray[np.uint8] | None, raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]
     ) -> NDArray[np.float32]:
@@ -212,13 +218,24 @@ class FusedFeatures:
         seconds (N,) of the frames.
         """
         side = self.base.fuse(raw, times)
-        if frames is None or self.base.is_frozen or self.maps is None:
+        is_frozen = isinstance(self.base, StreamFusion) or self.base.is_frozen
+        if frames is None or is_frozen or self.maps is None:
             return side[:, :, None, None]
+        return self._join(self.maps, frames, side)
+
+    def _join(
+        self, maps: FeatureCache, frames: NDArray[np.uint8], side: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Join what a trained network sees in `frames` (N, H, W, 3) and the other streams (N, V')."""
+        import torch
+
+        assert not isinstance(self.base, StreamFusion)
         chunks = []
-        for start in range(0, len(frames), CHUNK_FRAMES):
-            part = slice(start, start + CHUNK_FRAMES)
-            maps = self.maps.extract(frames[part])
-            chunks.append(self.base.join(maps, torch.from_numpy(side[part]).to(maps.device)).cpu())
+        with torch.inference_mode():
+            for start in range(0, len(frames), CHUNK_FRAMES):
+                part = slice(start, start + CHUNK_FRAMES)
+                seen = maps.extract(frames[part])
+                chunks.append(self.base.join(seen, torch.from_numpy(side[part]).to(seen.device)).cpu())
         return torch.cat(chunks).numpy()
 
     def load_raw(
@@ -276,7 +293,7 @@ class FusedFeatures:
             self.frames.root,
             ["orient", self.base.stream_weights, sorted(self.mirrored), videos, sides],
             lambda: find_mirrored(
-                [(self.load_side(each), self.load_side(each, is_turned=True)) for each in records],
+                _Sides(self, records),
                 references=known,
             ),
         )
@@ -289,17 +306,67 @@ class FusedFeatures:
         return describe_arrays({**self.load_raw(record), "times": self.frames.load(record).times})
 
 
+class _Sides(Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]):
+    """The vectors (N, V') of videos as they are and turned round, joined anew whenever they are asked for."""
+
+    def __init__(self, features: FusedFeatures, records: Sequence[VideoRecord]) -> None:
+        self._features, self._records = features, records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, place: Any) -> Any:
+        record = self._records[place]
+        return self._features.load_side(record), self._features.load_side(record, is_turned=True)
+
+
 def open_features(
     frames: FrameCache,
-    base: Base,
+    base: "Base",
     *,
-    device: torch.device | None = None,
-    precision: Precision | None = None,
+    device: "torch.device | None" = None,
+    precision: "Precision | None" = None,
 ) -> FeatureCache | FusedFeatures:
     """Open the features of a frozen base; the arguments are those of `FeatureCache`."""
+    from cycleback.models import FusedBase
+
     if isinstance(base, FusedBase):
         return FusedFeatures(frames, base, device=device, precision=precision)
     return FeatureCache(frames, base, device=device, precision=precision)
+
+
+def prepare_streams(
+    features: FusedFeatures,
+    records: Sequence[VideoRecord],
+    *,
+    is_weighed: bool,
+    streams: Mapping[str, float] | None,
+    alike: EmbeddingSet | None,
+    one_event: bool = False,
+    progress: Counter = ignore,
+) -> None:
+    """Compute the streams of some videos, choose their weights, and turn mirrored videos round.
+
+    Args:
+        is_weighed: whether the encoder is untrained; a trained one keeps its weights.
+        streams, alike, one_event: as in `cycleback.runs.embed_videos`.
+    """
+    features.fill(records, progress=progress)
+    known = alike.streams if alike is not None else streams
+    if is_weighed and known is None and one_event:
+        known = {stream: SCALES[stream] for stream in features.base.streams}
+    if is_weighed:
+        features.base.set_weights(known or features.weigh(records, progress=progress))
+    if streams is None:
+        oriented = None if alike is None else (alike[name] for name in alike.names)
+        features.orient(records, references=oriented if is_weighed else None)
+
+
+def standardize(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale the embeddings (N, D) of one video to mean 0 and standard deviation 1; all zeros if constant."""
+    centred = embeddings - embeddings.mean(axis=0)
+    deviation = np.sqrt(np.mean(centred**2))
+    return centred / deviation if deviation > 1e-6 else np.zeros_like(centred)
 
 
 def _count_frames(

@@ -18,21 +18,23 @@ Shapes: N frames of a video, n taken frames or those of a chunk, V views of a co
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from cycleback.arrays import write_array
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.data.sources import display_height, iter_chosen_frames
-from cycleback.errors import DataError
+from cycleback.errors import DataError, UserError
 from cycleback.files import atomic_files, check_output, join_inside
-from cycleback.models.movenet import JOINTS, MoveNet, Variant
+from cycleback.models.joints import JOINTS, JointFinder, Variant
 from cycleback.models.streams import TORSO
 from cycleback.progress import Counter, ignore
 from cycleback.tables import write_table
+
+if TYPE_CHECKING:
+    import torch
 
 STEP_S = 0.1
 COARSE_STEP = 8
@@ -63,16 +65,22 @@ class PoseCache:
     Args:
         frames: the cache of decoded frames.
         device: where the network runs; the CPU by default.
-        variant: "thunder" costs about three times as much; videos align no better with it.
+        variant: "thunder" costs about three times as much; videos align no better with it. Its weights are
+            not in the wheel.
+        network: finds the joints instead of the `variant` of MoveNet.
     """
 
     def __init__(
-        self, frames: FrameCache, device: torch.device | None = None, *, variant: Variant = "lightning"
+        self,
+        frames: FrameCache,
+        device: "torch.device | None" = None,
+        *,
+        variant: Variant = "lightning",
+        network: JointFinder | None = None,
     ) -> None:
-        self.frames = frames
-        self.device = device or torch.device("cpu")
-        self.variant: Variant = variant
-        self._network: MoveNet | None = None
+        self.frames, self.device, self.variant = frames, device, variant
+        self._network = network
+        self._key = variant if network is None else network.key
 
     def load(self, record: VideoRecord, *, progress: Counter = ignore) -> Floats:
         """Return y, x and score of the 17 joints in every frame (N, 17, 3); they are found on first use.
@@ -83,7 +91,7 @@ class PoseCache:
             progress: called with (frames done, frames of the video).
         """
         cached = self.frames.load(record)
-        name = f"poses-{self.variant}-{VERSION}.npy"
+        name = f"poses-{self._key}-{VERSION}.npy"
         poses = cached.find(name, np.float32, (len(JOINTS), 3))
         if poses is None:
             poses = self._find(record, cached.times, progress)
@@ -93,8 +101,8 @@ class PoseCache:
         return np.array(poses)
 
     def _find(self, record: VideoRecord, times: NDArray[np.float64], progress: Counter) -> Floats:
-        self._network = self._network or MoveNet(self.variant, device=self.device)
-        tracker, numbers = Tracker(self._network, self.device), choose_frames(times)
+        self._network = self._network or _load_network(self.variant, self.device)
+        tracker, numbers = Tracker(self._network), choose_frames(times)
         found: list[Floats] = []
         for chunk in iter_chosen_frames(record, numbers, max_side=MAX_SIDE, chunk_frames=CHUNK_FRAMES):
             found.append(tracker.push(chunk.frames))
@@ -105,6 +113,12 @@ class PoseCache:
         return interpolate_poses(poses, times[numbers], times)
 
 
+def _load_network(variant: Variant, device: "torch.device | None") -> JointFinder:
+    from cycleback.models.movenet import MoveNet
+
+    return MoveNet(variant, device=device)
+
+
 def write_poses(
     cache: PoseCache,
     records: Sequence[VideoRecord],
@@ -112,6 +126,7 @@ def write_poses(
     *,
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
+    only_own: bool = False,
     progress: Counter = ignore,
 ) -> None:
     """Write the poses of each record to `folder`, as NAME.npz and NAME.csv.
@@ -121,13 +136,16 @@ def write_poses(
 
     Args:
         inputs: files and folders that are never replaced.
+        only_own: replace a file only if it is as this program wrote it.
         progress: called with (videos done, videos).
     """
+    check_poses_folder(folder, inputs=inputs)
     for record in records:
         if record.kind == "sequence":
             raise DataError(f"{record.path} is a sequence of features and shows no people; expected a video")
         for suffix in (".npz", ".csv"):
-            check_output(join_inside(folder, record.name + suffix), overwrite=overwrite, inputs=inputs)
+            path = join_inside(folder, record.name + suffix)
+            check_output(path, overwrite=overwrite, inputs=inputs, only_own=only_own)
     names = [record.name + suffix for record in records for suffix in (".npz", ".csv")]
     with atomic_files(folder, names, overwrite=overwrite) as drafts:
         for done, record in enumerate(records, start=1):
@@ -137,6 +155,22 @@ def write_poses(
             np.savez(arrays, times=times, key_points=key_points, scores=scores, joints=JOINTS)
             write_table(table, _tabulate(times, key_points, scores))
             progress(done, len(records))
+
+
+def check_poses_folder(folder: Path, *, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a folder in which poses would be taken for videos, or for a part of something else."""
+    place = folder.resolve()
+    for source in inputs:
+        if source.is_dir() and place.is_relative_to(source.resolve()):
+            raise UserError(
+                f"{folder} lies in the input {source}, where poses would be taken for videos of their own. "
+                "Give another folder for them."
+            )
+    for marker in ("index.json", "recipe.toml", "manifest.json"):
+        if (folder / marker).is_file():
+            raise UserError(
+                f"{folder} holds {marker}, but poses need a folder of their own. Give another one."
+            )
 
 
 def _tabulate(times: NDArray[np.float64], key_points: Floats, scores: Floats) -> list[dict[str, str]]:
@@ -178,8 +212,8 @@ def interpolate_poses(poses: Floats, at: NDArray[np.float64], times: NDArray[np.
 class Tracker:
     """Finds the joints of one person in the frames of a video, chunk by chunk."""
 
-    def __init__(self, network: MoveNet, device: torch.device) -> None:
-        self._network, self._device = network, device
+    def __init__(self, network: JointFinder) -> None:
+        self._network = network
         self._last: Square | None = None  # the person followed in the last chunk
 
     def push(self, frames: NDArray[np.uint8]) -> Floats:
@@ -202,10 +236,7 @@ class Tracker:
         for start in range(0, len(parts), CHUNK_FRAMES):
             batch = parts[start : start + CHUNK_FRAMES]
             images = np.stack([cut_square(*part, size=self._network.image_size) for part in batch])
-            if self._device.type == "cuda":  # one batch size: cuDNN plans every layer again for a new one
-                images = np.pad(images, ((0, CHUNK_FRAMES - len(batch)), *[(0, 0)] * 3))
-            tensor = torch.from_numpy(images).movedim(-1, 1).to(self._device)
-            found.append(self._network(tensor)[: len(batch)].cpu().numpy())
+            found.append(self._network.find(images))
         poses = np.concatenate(found)
         middle, side = (np.array([square[k] for _, square in parts]) for k in (slice(2), slice(2, 3)))
         poses[..., :2] = (middle - side / 2)[:, None] + poses[..., :2] * side[:, None]

@@ -16,7 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from cycleback.models.base import Base, InputKind
 from cycleback.models.embedder import Embedder
-from cycleback.models.streams import FusedBase
+from cycleback.models.fused import FusedBase
 
 TrainBase = Literal["all", "bn", "frozen"]
 Statistics = Literal["batch", "fixed"]

@@ -9,38 +9,20 @@ Shapes: N images, S size of an image, s = S / 4 size of the maps, J = 17 joints,
 """
 
 from importlib.resources import as_file, files
-from typing import Literal, get_args
+from typing import get_args
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from cycleback.errors import UserError
 from cycleback.models.base import Base
 from cycleback.models.inference import Precision, fast_inference
+from cycleback.models.joints import IMAGE_SIZES, JOINTS, Variant
 from cycleback.models.layers import ConvNorm, InvertedBottleneck
 
-Variant = Literal["thunder", "lightning"]
-
-JOINTS = (
-    "nose",
-    "left_eye",
-    "right_eye",
-    "left_ear",
-    "right_ear",
-    "left_shoulder",
-    "right_shoulder",
-    "left_elbow",
-    "right_elbow",
-    "left_wrist",
-    "right_wrist",
-    "left_hip",
-    "right_hip",
-    "left_knee",
-    "right_knee",
-    "left_ankle",
-    "right_ankle",
-)
-IMAGE_SIZES: dict[Variant, int] = {"thunder": 256, "lightning": 192}
 WIDTHS: dict[Variant, float] = {"thunder": 1.75, "lightning": 1.0}
 
 STEM_CHANNELS, TOP_CHANNELS = 32, 1280  # the top is not widened
@@ -58,6 +40,7 @@ PYRAMID_CHANNELS = (64, 64, 32, 24, 24)  # of the joined maps from stride 32 to 
 HEAD_CHANNELS = 96
 HEADS = {"center": 1, "heatmap": len(JOINTS), "regress": 2 * len(JOINTS), "offset": 2 * len(JOINTS)}
 PIXEL_SCALE = 257 / 32768  # 1 / 127.5 in float16, as the weights were published
+GPU_BATCH = 64  # images; cuDNN plans every layer again for another number of them
 DISTANCE_FLOOR = 1.8  # cells; keeps the quotient of score and distance finite
 
 
@@ -147,14 +130,15 @@ class MoveNet(nn.Module):
     """Find the key points of the most central person of each image. It cannot be trained.
 
     Args:
-        variant: "thunder" (256 px) is more accurate, "lightning" (192 px) about three times faster.
+        variant: "thunder" (256 px) is more accurate, "lightning" (192 px) about three times faster. The
+            weights of "thunder" are in the repository, not in the wheel.
         device: where it runs; the CPU by default. The copy for fast inference stays there.
         precision: "bfloat16" is faster on a GPU, but moves joints by about 0.001, and confuses some.
     """
 
     def __init__(
         self,
-        variant: Variant = "thunder",
+        variant: Variant = "lightning",
         *,
         device: torch.device | None = None,
         precision: Precision = "float32",
@@ -163,8 +147,8 @@ class MoveNet(nn.Module):
         if variant not in get_args(Variant):
             raise ValueError(f"variant must be one of {get_args(Variant)}, got {variant!r}")
         device = device or torch.device("cpu")
-        self.image_size = IMAGE_SIZES[variant]
-        maps, self.center_weight = _load_network(variant, device)
+        self.image_size, self.key = IMAGE_SIZES[variant], str(variant)
+        maps, self.center_weight = load_network(variant, device)
         self.maps = fast_inference(maps, precision=precision)
 
     @torch.inference_mode()
@@ -176,12 +160,27 @@ class MoveNet(nn.Module):
             raise ValueError(f"images must be torch.uint8 (N, {', '.join(map(str, expected))}), got {found}")
         return decode_maps(self.maps(images).float(), self.center_weight)
 
+    def find(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Find key points (n, 17, 3) in images (n, S, S, 3): what `JointFinder` asks for."""
+        device = self.center_weight.device
+        size = -(-len(images) // GPU_BATCH) * GPU_BATCH if device.type == "cuda" else len(images)
+        padded = np.pad(images, ((0, size - len(images)), *[(0, 0)] * 3))
+        tensor = torch.from_numpy(padded).movedim(-1, 1).to(device)
+        found = torch.cat([self(batch) for batch in torch.split(tensor, GPU_BATCH)])
+        joints: NDArray[np.float32] = found[: len(images)].cpu().numpy()
+        return joints
 
-def _load_network(variant: Variant, device: torch.device) -> tuple[MoveNetMaps, Tensor]:
+
+def load_network(variant: Variant, device: torch.device) -> tuple[MoveNetMaps, Tensor]:
     """Build the network with its weights, and the weight (s, s) of each cell as the middle of a person."""
     from safetensors.torch import load_file
 
     with as_file(files("cycleback") / "weights" / f"movenet-{variant}.safetensors") as path:
+        if not path.is_file():
+            raise UserError(
+                f"the weights of MoveNet {variant!r} are not installed (expected {path}). Use 'lightning', "
+                f"or copy src/cycleback/weights/{path.name} of the repository there."
+            )
         weights = {name: tensor.float() for name, tensor in load_file(path).items()}
     center_weight = weights.pop("center_weight").to(device)
     maps = MoveNetMaps(variant)

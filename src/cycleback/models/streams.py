@@ -2,20 +2,18 @@
 
 Each stream turns raw measurements of a whole video into vectors that are normalised over that video: they
 are centred, and their mean squared length is 1. So videos of different scenes, cameras and persons are
-comparable, and one weight per stream decides how much it counts.
+comparable, and one weight per stream decides how much it counts. Nothing here needs torch; `fused` joins the
+streams to a base.
 
 Shapes: N frames of a video, F feature channels, h w feature map, V size of a vector.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-
-from cycleback.models.base import Base
 
 Stream = Literal["appearance", "motion", "pose"]
 Floats = NDArray[np.float32]
@@ -105,6 +103,53 @@ def mirror(raw: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return mirrored
 
 
+def find_parts(size: int, streams: Iterable[str]) -> dict[str, slice]:
+    """Return where each stream lies in embeddings (N, size) that are the streams themselves.
+
+    Embeddings of a trained encoder have another size: they have no such parts.
+    """
+    used = [stream for stream in STREAMS if stream in set(streams)]
+    known = {"motion": MOTION_SIZE, "pose": POSE_SIZE}
+    rest = size - sum(known.get(stream, 0) for stream in used)
+    if not used or rest < 0 or (rest > 0) != ("appearance" in used):
+        return {}
+    parts, start = dict[str, slice](), 0
+    for stream in used:
+        parts[stream] = slice(start, start + known.get(stream, rest))
+        start = parts[stream].stop
+    return parts
+
+
+def reverse_time(embeddings: NDArray[Any], streams: Iterable[str]) -> NDArray[Any]:
+    """Return the embeddings (N, D) of the video played backwards.
+
+    Of the streams themselves, motions also turn round, and what came earlier comes later. Other embeddings
+    are only put in reverse order.
+    """
+    turned = np.array(embeddings[::-1])
+    parts = find_parts(turned.shape[1], streams)
+    if "motion" in parts:
+        now, earlier, later = np.split(turned[:, parts["motion"]], 3, axis=1)
+        order = _turned_motion()
+        turned[:, parts["motion"]] = np.concatenate([part[:, order] for part in (now, later, earlier)], 1)
+    if "pose" in parts:
+        turned[:, slice(parts["pose"].start + POSE_SIZE // 2, parts["pose"].stop)] *= -1  # velocities
+    return turned
+
+
+def _turned_motion() -> NDArray[np.int64]:
+    """Return which number of the motion of a frame takes each place when the motion turns round."""
+    order, start = list[NDArray[np.int64]](), 0
+    groups: list[tuple[tuple[int, ...], int]] = []
+    groups += [((2, 3, 0, 1), side**2) for side in MOTION_GRIDS]  # right, down, left, up
+    groups += [((0, 2, 1), rows) for rows in MOTION_BANDS]  # across, down, up
+    for directions, cells in groups:
+        places = start + np.arange(len(directions) * cells).reshape(len(directions), cells)
+        order.append(places[list(directions)].ravel())
+        start += places.size
+    return np.concatenate(order)
+
+
 VECTORS: Mapping[str, Callable[[Any, NDArray[np.float64]], Floats]] = {
     "appearance": appearance_vectors,
     "motion": motion_vectors,
@@ -178,103 +223,51 @@ def soften(vectors: Floats) -> Floats:
     return centred / (lengths + SOFTNESS * lengths.mean() + 1e-9)  # type: ignore[no-any-return]
 
 
-class FusedBase(Base):
-    """Streams side by side, as features (n, V, 1, 1). It needs whole videos.
+@dataclass
+class StreamFusion:
+    """Join the streams of videos without a network: what a model runs that was exported.
 
-    What a frozen network sees is normalised over the video, like the other streams. A network that is trained
-    sees only the frames of a batch, so BatchNorm normalises its features.
-
-    Args:
-        streams: any of STREAMS; their order does not matter.
-        appearance: the network of the stream "appearance"; None without that stream.
-        is_frozen: whether the network is never trained.
+    It has the parts of a frozen `FusedBase` that joining streams needs.
     """
 
-    needs_whole_videos = True
-    weights: Tensor  # (number of streams,), of each stream in order
-
-    def __init__(
-        self, streams: Iterable[str], appearance: Base | None = None, *, is_frozen: bool = True
-    ) -> None:
-        super().__init__()
-        wanted = set(streams)
-        self.streams = tuple(stream for stream in STREAMS if stream in wanted)
-        if not wanted or wanted - set(STREAMS):
-            raise ValueError(f"streams must be some of {', '.join(STREAMS)}, got {sorted(wanted)}")
-        if ("appearance" in wanted) != (appearance is not None):
-            raise ValueError("the stream 'appearance' needs a network, and only that stream takes one")
-        self.appearance = appearance
-        self.is_frozen = is_frozen or appearance is None
-        sizes = {"motion": MOTION_SIZE, "pose": POSE_SIZE}
-        if appearance is not None:
-            sizes["appearance"] = appearance.channels
-        self.sizes: dict[str, int] = {stream: sizes[stream] for stream in self.streams}  # V of each
-        self.channels, self.stride = sum(self.sizes.values()), 1
-        self.register_buffer("weights", torch.tensor([SCALES[stream] for stream in self.streams]))
-        self.norm = None
-        if not self.is_frozen:
-            self.norm = nn.BatchNorm1d(self.sizes["appearance"], affine=False)
+    sizes: Mapping[str, int]  # V of each stream, in the order of STREAMS
+    stream_weights: dict[str, float]
+    is_frozen = True
+    appearance = None
 
     @property
-    def stream_weights(self) -> dict[str, float]:
-        """The weight of each stream, by name."""
-        return dict(zip(self.streams, self.weights.tolist(), strict=True))
+    def streams(self) -> tuple[str, ...]:
+        """The streams in order."""
+        return tuple(self.sizes)
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Replace the weights of all streams; one that is not named gets the weight 0."""
-        self.weights.copy_(torch.tensor([weights.get(stream, 0.0) for stream in self.streams]))
-
-    @property
-    def video_streams(self) -> tuple[str, ...]:
-        """The streams that are normalised over whole videos: all, or all but a trained appearance."""
-        return tuple(stream for stream in self.streams if self.is_frozen or stream != "appearance")
+        self.stream_weights = {stream: weights.get(stream, 0.0) for stream in self.sizes}
 
     def fuse(self, raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]) -> Floats:
-        """Join the weighted vectors of the `video_streams` of a video: (N, V).
+        """Join the weighted vectors of the streams of a video: (N, V); see `fuse_streams`."""
+        return fuse_streams(raw, times, sizes=self.sizes, weights=self.stream_weights)
 
-        Takes the raw measurements of streams with a positive weight, as their functions in VECTORS do, and
-        the seconds (N,) of the frames. The other streams are zeros.
-        """
-        parts = []
-        for stream in self.video_streams:
-            weight = self.stream_weights[stream]
-            part = np.zeros((len(times), self.sizes[stream]), dtype=np.float32)
-            parts.append(weight * VECTORS[stream](raw[stream], times) if weight > 0 else part)
-        return np.concatenate(parts, axis=1, dtype=np.float32)
 
-    def join(self, maps: Tensor, side: Tensor) -> Tensor:
-        """Join the maps (n, F, h, w) of a trained network and the other streams (n, V'): (n, V, 1, 1)."""
-        if self.norm is None:
-            raise ValueError("streams need whole videos; read their features with `open_features`")
-        means = maps.to(side.dtype).mean(dim=(2, 3))
-        scale = self.weights[0] / self.sizes["appearance"] ** 0.5  # so that the mean squared length is 1
-        return torch.cat([scale * self.norm(means), side], dim=1)[:, :, None, None]
+def fuse_streams(
+    raw: Mapping[str, NDArray[Any]],
+    times: NDArray[np.float64],
+    *,
+    sizes: Mapping[str, int],
+    weights: Mapping[str, float],
+) -> Floats:
+    """Join the weighted vectors of the streams named in `sizes` side by side: (N, V).
 
-    def forward(self, images: Tensor, side: Tensor | None = None) -> Tensor:
-        """Map images (n, 3, H, W) in [0, 1] and the other streams of these frames (n, V') to (n, V, 1, 1)."""
-        if self.appearance is None or side is None:
-            raise ValueError("streams need whole videos; read their features with `open_features`")
-        return self.join(self.appearance(images), side)
-
-    def feature_map(self, images: Tensor) -> Tensor:
-        """Refuse images without the other streams."""
-        return self.forward(images)
-
-    @property
-    def traits(self) -> dict[str, object]:
-        """Everything besides the weights that changes the features."""
-        network = self.appearance
-        about = None if network is None else [type(network).__name__, network.traits]
-        return {"streams": self.streams, "formulas": FORMULAS, "appearance": about}
-
-    @property
-    def blueprint(self) -> dict[str, Any]:
-        """The blueprint of the network of the stream "appearance"."""
-        return {} if self.appearance is None else self.appearance.blueprint
-
-    def feature_map_size(self, height: int, width: int) -> tuple[int, int]:
-        """Always 1 x 1."""
-        return 1, 1
+    Takes the raw measurements of streams with a positive weight, as their functions in VECTORS do, and the
+    seconds (N,) of the frames. The other streams are zeros.
+    """
+    parts = []
+    for stream, size in sizes.items():
+        part = np.zeros((len(times), size), dtype=np.float32)
+        if weights[stream] > 0:
+            part = np.asarray(weights[stream] * VECTORS[stream](raw[stream], times), dtype=np.float32)
+        parts.append(part)
+    return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
 def stream_vectors(raw: Mapping[str, NDArray[Any]], times: NDArray[np.float64]) -> dict[str, Floats]:

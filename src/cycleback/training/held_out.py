@@ -14,8 +14,8 @@ from torch import Tensor
 
 from cycleback.alignment import cycle_consistency_rate
 from cycleback.data import VideoRecord
-from cycleback.embeddings.batches import CHUNK_FRAMES
 from cycleback.embeddings.embed import embed_maps
+from cycleback.embeddings.features import CHUNK_FRAMES
 from cycleback.errors import TrainingError
 from cycleback.files import write_json
 from cycleback.models import Encoder

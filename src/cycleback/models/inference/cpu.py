@@ -3,6 +3,9 @@
 Shapes: N images, O I channels out and in, k kernel size, H W input size, h w output size.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,6 +18,17 @@ FUSED_ACTIVATIONS: dict[type[nn.Module], tuple[str, list[float]]] = {
     nn.ReLU: ("relu", []),
     nn.ReLU6: ("hardtanh", [0.0, 6.0]),
 }
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread: several wait for each other on a busy machine, and may round another way."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def has_fused_convolution(device: torch.device) -> bool:
