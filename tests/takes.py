@@ -33,7 +33,7 @@ def embed_takes(noise: float = 0.02) -> EmbeddingSet:
     for seed, name in enumerate(PACES):
         share = 2 * progress(name)
         curve = np.column_stack([f(share * k) for k in (1, 3, 5) for f in (np.sin, np.cos)])
-        spread = 12 * noise if name == "d" else noise
+        spread = 40 * noise if name == "d" else noise
         arrays[name] = curve + spread * np.random.default_rng(seed).normal(size=curve.shape)
     return EmbeddingSet.from_arrays(arrays, fps=FPS)
 

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +8,6 @@ from sklearn.isotonic import IsotonicRegression
 from cycleback.alignment import (
     ConfidenceCurve,
     align,
-    confidence,
     estimate_confidence,
     score_matches,
     squared_distances,
@@ -18,47 +15,37 @@ from cycleback.alignment import (
 from cycleback.alignment.confidence import (
     NEAREST,
     WARPED,
-    cycle_agreement,
-    match_focus,
-    match_margin,
     pool_adjacent_violators,
     sample_confidence,
-    tolerance,
 )
+from cycleback.alignment.posterior import find_posterior
 
 PLAIN = ConfidenceCurve((0.0, 1.0), (0.0, 1.0))
 
 
-def test_formula_on_a_case_worked_by_hand():
-    distances = np.array([[1.0, 4.0, 8.0], [3.0, 2.0, 6.0]])  # medians 4 and 3
-    indices = np.array([0, 0])  # the second frame's match belongs to the first: it lands one frame away
-    np.testing.assert_allclose(match_margin(np.array([1.0, 3.0]), np.array([4.0, 3.0])), [0.75, 0.0])
-    np.testing.assert_allclose(cycle_agreement(np.array([0, 1])), [1.0, math.exp(-1 / 0.2)])
-    focus = match_focus(distances, indices, columns=np.arange(3), reach=tolerance(3), unit=1.5)
-    np.testing.assert_allclose(focus, [1.0, 1.0])  # all lies within three frames
-    np.testing.assert_allclose(score_matches(distances, indices), [0.75**0.25, 0.0])
-
-
-def test_focus_equals_the_loop(rng):
-    distances = rng.random((12, 90))  # within 5 %, 4.5 frames
+def test_score_is_the_probability_of_being_within_the_tolerance(rng):
+    distances = rng.random((40, 90))  # within 5 %, 4.5 frames
     indices = distances.argmin(axis=1)
-    unit = np.median([min(row) for row in distances])
-    weights = [[math.exp(-(d - min(row)) / unit) for d in row] for row in distances.tolist()]
-    near = [
-        sum(w for j, w in enumerate(row) if abs(j - match) <= 4.5)
-        for row, match in zip(weights, indices, strict=True)
-    ]
-    focus = match_focus(distances, indices, columns=np.arange(90), reach=tolerance(90), unit=unit)
-    np.testing.assert_allclose(focus, np.array(near) / np.sum(weights, axis=1))
+    shares = find_posterior(lambda rows, columns: distances[np.ix_(rows, columns)], (40, 90)).shares
+    near = [share[max(match - 4, 0) : match + 5].sum() for share, match in zip(shares, indices, strict=True)]
+    # a reach of 4.5 frames counts the four whole frames to either side
+    np.testing.assert_allclose(score_matches(distances, indices), near, atol=1e-9)
 
 
-def test_a_match_with_a_rival_far_away_is_half_as_focused():
-    distances = np.full((20, 100), 50.0)
-    frames = np.arange(20)
-    distances[frames, 3 * frames] = 1.0
-    alone = score_matches(distances, 3 * frames)
-    distances[frames, 3 * frames + 30] = 1.0
-    np.testing.assert_allclose(score_matches(distances, 3 * frames), alone / 2, rtol=1e-6)
+def test_a_match_with_a_rival_far_away_is_less_sure():
+    frames = np.arange(30)
+    distances = np.full((30, 60), 5.0)
+    distances[frames, frames] = distances[29, 35] = 1.0  # two frames may follow the frame before
+    rival = score_matches(distances, frames)
+    distances[29, 35] = 5.0
+    alone = score_matches(distances, frames)
+    assert rival[29] < 0.95 * alone[29]
+    np.testing.assert_allclose(rival[:20], alone[:20], rtol=0.02)
+
+
+def test_matches_of_videos_that_do_not_run_alike_are_worth_nothing(rng):
+    walk = np.cumsum(rng.normal(size=(60, 8)), axis=0)
+    assert align(walk, walk[::-1], method="dtw").confidence.max() < 0.1 < align(walk, walk).confidence.min()
 
 
 def test_confidence_is_the_calibrated_score(rng):
@@ -70,13 +57,13 @@ def test_confidence_is_the_calibrated_score(rng):
     np.testing.assert_array_equal(own, score_matches(distances, rising))
 
 
-def test_confidence_of_long_videos_comes_from_a_sample(rng, monkeypatch):
-    monkeypatch.setattr(confidence, "SAMPLED_FRAMES", 200)
+def test_confidence_needs_no_matrix_of_all_distances(rng):
     walk = np.cumsum(rng.normal(size=(600, 4)), axis=0)
     other = walk + 4 * rng.normal(size=walk.shape)
     expected = estimate_confidence(squared_distances(walk, other), np.arange(600))
-    found = sample_confidence(walk, other, np.arange(600), chunk_frames=64)
-    assert np.abs(found - expected).mean() < 0.05 and 0.3 < expected.mean() < 0.8
+    found = sample_confidence(walk, other, np.arange(600))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert 0.3 < expected.mean() < 1
 
 
 @pytest.mark.parametrize("method", ["nearest", "dtw"])

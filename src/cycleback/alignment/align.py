@@ -41,6 +41,7 @@ from cycleback.alignment.distances import (
 )
 from cycleback.alignment.dtw import Warp, match_frames, warp_cost
 from cycleback.alignment.ends import drop_standstills, find_common_part
+from cycleback.alignment.offset import OffsetMethod
 from cycleback.alignment.pins import (
     Link,
     Pairs,
@@ -72,7 +73,7 @@ class Alignment:
     indices: Indices
     confidence: Floats  # (T,) in [0, 1], see `cycleback.alignment.confidence`; 0 for frames left out
     distances: Floats  # (T,), squared L2 distance between each frame and its match
-    method: AlignmentMethod  # how the matches were found
+    method: AlignmentMethod | OffsetMethod  # how the matches were found
     # (T,), False for frames left out: with "auto" and free ends, those before and after the path
     matched: NDArray[np.bool_]
     # (T,), the same matches with fractions between frames: at most half a frame from `indices`, where a

@@ -1,42 +1,35 @@
-"""Confidence of matches: the share of matches with such distances that are right.
+"""Confidence of matches: the share of matches like these that are right.
 
-First a score from the distances alone,
-
-    score = focus x (margin x agreement)^(1/4), all in [0, 1]
-
-    focus       share of the weights w_j = exp(-(d(i, j) - min_j d(i, j)) / u) that lies within 5 % of the
-                length of b, or 3 frames, of the match. u is the median distance to a nearest frame: the size
-                of differences that mean nothing. Low where frames far apart in b are nearly as near.
-    margin      1 - d(i, match) / median_j d(i, j): how much nearer the match is than a typical frame of b.
-                0 when it is no nearer, or when all frames of b are alike.
-    agreement   exp(-|back(match) - i| / (0.1 T)): whether the way back to a, by the nearest neighbour of the
-                match (paper 3.1), lands at i. 1 when it does, 0.37 when it misses by a tenth of the video.
+First a score: the probability of all warps that put the match within the tolerance, 5 % of the length of b or
+3 frames (`cycleback.alignment.posterior`). It is low where other moments of b are nearly as near. Where a and
+the matched part of b do not even run alike (`cycleback.alignment.likeness`), the score is less, down to 0.
 
 Then a `ConfidenceCurve`, fitted to matches known to be right or wrong, turns the score into the share of
-matches that are right: within 5 % of the length of b, or 3 frames. Matches that never run backwards, as
-warping finds them, are right more often and have their own curve. Equal videos have confidence 1, collapsed
-embeddings 0.
+matches that are right. Matches that never run backwards, as warping finds them, are right more often where
+the score is low, and have their own curve. Equal videos have confidence 1, collapsed embeddings 0.
 
-The built-in curves were fitted to rendered pouring videos. On other videos, trust the ranking more than the
-value; `cycleback evaluate` measures the gap as `calibration_error`. With a few labels, `ConfidenceCurve.fit`
-makes your own curve.
+The built-in curves were fitted to several sets of videos. `benchmarks/confidence.py` fits them, and measures
+each set by curves that were fitted to the others. With a few labels of your own, `ConfidenceCurve.fit` makes
+your own curve, and `cycleback evaluate` measures the gap as `calibration_error`. Without labels,
+`fit_without_labels` makes one (`cycleback.alignment.self_consistency`).
 
-Shapes: T frames of video a, S frames of video b, D embedding size; R rows at a time; M labelled matches.
+Shapes: T frames of video a, S frames of video b, D embedding size; M labelled matches.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cycleback.alignment.bounds import Band
-from cycleback.alignment.distances import Floats, Indices, matched_squared, pairwise_squared, spread_frames
+from cycleback.alignment.distances import Floats, Indices, pairwise_squared, spread_frames
+from cycleback.alignment.likeness import measure_gain, trust_gain
+from cycleback.alignment.posterior import Measure, find_posterior
 
-REACH = 0.1  # share of the video; a phase of an action is seldom shorter, so a larger miss is another moment
 TOLERANCE, TOLERANCE_FRAMES = 0.05, 3  # a match is right within a share of the video or so many frames
-SAMPLED_FRAMES = 2048  # per video, where all frames would be too many
+GAIN_FRAMES = 64  # per video by which both are compared as a whole
+MIN_FRAMES = 8  # fewer cannot be compared as a whole
 
 
 @dataclass(frozen=True)
@@ -101,15 +94,41 @@ def pool_adjacent_violators(values: ArrayLike, weights: ArrayLike | None = None)
     return np.repeat([mean for mean, _, _ in pools], [length for _, _, length in pools])
 
 
-# Fitted by the command in benchmarks/confidence.py to rendered easy and hard videos, embedded by the
-# pretrained encoder and by that of `cycleback demo`. Calibration error on other videos: 0.07 and 0.03.
+# Fitted by the command in benchmarks/confidence.py.
 WARPED = ConfidenceCurve(
-    (0.0, 0.002, 0.013, 0.025, 0.044, 0.066, 0.097, 0.15, 0.306, 0.58, 0.777, 0.893, 0.963, 1.0),
-    (0.0, 0.245, 0.347, 0.347, 0.418, 0.44, 0.537, 0.628, 0.628, 0.652, 0.727, 0.789, 0.832, 1.0),
+    (
+        0.0,
+        0.290012,
+        0.779689,
+        0.920046,
+        0.963934,
+        0.985548,
+        0.994376,
+        0.998064,
+        0.999377,
+        0.999842,
+        0.999969,
+        0.999996,
+        1.0,
+    ),
+    (0.0, 0.352, 0.645, 0.769, 0.849, 0.895, 0.938, 0.957, 0.963, 0.963, 0.978, 0.978, 1.0),
 )
 NEAREST = ConfidenceCurve(
-    (0.0, 0.016, 0.029, 0.049, 0.068, 0.089, 0.125, 0.21, 0.429, 0.639, 0.798, 0.901, 0.966, 1.0),
-    (0.0, 0.139, 0.139, 0.171, 0.252, 0.335, 0.462, 0.482, 0.482, 0.627, 0.696, 0.775, 0.826, 1.0),
+    (
+        0.0,
+        0.094004,
+        0.634348,
+        0.867352,
+        0.95293,
+        0.983609,
+        0.994607,
+        0.99855,
+        0.999653,
+        0.999939,
+        0.999994,
+        1.0,
+    ),
+    (0.0, 0.331, 0.621, 0.735, 0.875, 0.891, 0.926, 0.952, 0.962, 0.981, 0.981, 1.0),
 )
 
 
@@ -136,96 +155,29 @@ def score_matches(distances: Floats, indices: Indices, *, within: Band | None = 
 
     `within` limits the frames of b that each frame may match.
     """
-    frames, columns = map(np.arange, distances.shape)
-    unit = float(np.median(distances.min(axis=1)))
-    focus, landing = np.empty(len(frames)), np.empty(len(frames), np.int64)
-    for rows, allowed in _split_rows(within, distances.shape):
-        part, found = distances[rows, allowed], indices[rows]
-        focus[rows] = match_focus(
-            part, found, columns=columns[allowed], reach=tolerance(len(columns)), unit=unit
-        )
-        landing[rows] = rows.start + part.argmin(axis=0)[found - allowed.start]
-    matched = distances[frames, indices]  # (T,)
-    is_nearest = matched <= distances[landing, indices]  # of equally near frames, the start itself
-    agreement = cycle_agreement(np.where(is_nearest, 0, np.abs(landing - frames)))
-    return focus * (match_margin(matched, np.median(distances, axis=1)) * agreement) ** 0.25
+    return _score(lambda rows, columns: distances[np.ix_(rows, columns)], distances.shape, indices, within)
 
 
-def sample_confidence(
-    a: Floats, b: Floats, indices: Indices, *, chunk_frames: int = 1024, within: Band | None = None
-) -> Floats:
-    """Return the confidence (T,) of matches of `a` (T, D) in `b` (S, D) from at most 2,048 frames of each.
+def sample_confidence(a: Floats, b: Floats, indices: Indices, *, within: Band | None = None) -> Floats:
+    """Return what `estimate_confidence` does for `a` (T, D) and `b` (S, D), without all their distances."""
 
-    `within` limits the frames of b that each frame may match.
-    """
-    starts, columns = spread_frames(len(a), SAMPLED_FRAMES), spread_frames(len(b), SAMPLED_FRAMES)
-    few_a, few_b = a[starts], b[columns]
-    unit, reach = float(np.median(pairwise_squared(few_a, few_b).min(axis=1))), tolerance(len(b))
-    matched = matched_squared(a, b, indices)
-    typical, errors, focus = np.empty(len(a)), np.zeros(len(a)), np.ones(len(a))
-    for rows, allowed in _split_rows(within, (len(a), len(b))):
-        home = slice(*np.searchsorted(starts, (rows.start, rows.stop)))
-        seen = slice(*np.searchsorted(columns, (allowed.start, allowed.stop)))
-        for i in range(rows.start, rows.stop, chunk_frames):
-            part = slice(i, min(i + chunk_frames, rows.stop))
-            distances = pairwise_squared(a[part], few_b)
-            typical[part] = np.median(distances, axis=1)
-            if seen.start < seen.stop:
-                near = distances[:, seen]
-                focus[part] = match_focus(near, indices[part], columns=columns[seen], reach=reach, unit=unit)
-            if home.start < home.stop:
-                back = pairwise_squared(b[indices[part]], few_a[home])
-                landing = starts[home][back.argmin(axis=1)]
-                misses = np.abs(landing - np.arange(part.start, part.stop))
-                errors[part] = misses * (back.min(axis=1) < matched[part])
-    score = focus * (match_margin(matched, typical) * cycle_agreement(errors)) ** 0.25
-    return _built_in(indices).apply(score)
+    def measure(rows: Indices, columns: Indices) -> Floats:
+        return pairwise_squared(a[rows], b[columns])
+
+    return _built_in(indices).apply(_score(measure, (len(a), len(b)), indices, within))
 
 
-def _split_rows(within: Band | None, shape: tuple[int, ...]) -> list[tuple[slice, slice]]:
-    """Return the runs of frames of a that may match the same frames of b, and these frames of b."""
-    num_rows, num_columns = shape
-    if within is None:
-        return [(slice(0, num_rows), slice(0, num_columns))]
-    bounds = np.stack(within, axis=1)
-    changes = np.flatnonzero((np.diff(bounds, axis=0) != 0).any(axis=1)) + 1
-    edges = [0, *changes.tolist(), num_rows]
-    return [(slice(first, last), slice(*bounds[first])) for first, last in pairwise(edges)]
+def _score(measure: Measure, shape: tuple[int, ...], indices: Indices, within: Band | None) -> Floats:
+    posterior = find_posterior(measure, shape, within=within)
+    near = posterior.sum_near(np.arange(shape[0]), indices, tolerance(shape[1]))
+    return near if len(indices) < MIN_FRAMES else near * _trust_part(measure, indices)
 
 
-def match_focus(
-    distances: Floats, indices: Indices, *, columns: Indices, reach: float, unit: float
-) -> Floats:
-    """Return the focus (R,) of matches: the share of all weight within `reach` frames of the match.
-
-    Args:
-        distances: (R, C), squared distances to frames `columns` of b.
-        indices: (R,), the match of each frame.
-        columns: (C,), increasing.
-        reach: In frames of b.
-        unit: The u above.
-    """
-    excess = distances - distances.min(axis=1, keepdims=True)
-    with np.errstate(over="ignore"):  # a unit of 0, as for equal videos, counts the nearest alone
-        weights = np.exp(-(excess / max(unit, np.finfo(np.float64).tiny)))
-    upto = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights, axis=1)], axis=1)
-    rows = np.arange(len(weights))
-    first = np.searchsorted(columns, indices - reach, side="left")
-    last = np.searchsorted(columns, indices + reach, side="right")
-    focus: Floats = np.clip((upto[rows, last] - upto[rows, first]) / upto[:, -1], 0.0, 1.0)
-    return focus
-
-
-def match_margin(matched: Floats, typical: Floats) -> Floats:
-    """Return the margin (T,) from the distances (T,) to the matches and the median distances (T,)."""
-    nearer = np.maximum(typical - matched, 0)
-    return np.divide(nearer, typical, out=np.zeros_like(nearer), where=typical > 0)
-
-
-def cycle_agreement(errors: Floats | Indices) -> Floats:
-    """Return the agreement (T,) from the frames (T,) by which the way back misses the start."""
-    agreement: Floats = np.exp(-errors / (REACH * len(errors)))
-    return agreement
+def _trust_part(measure: Measure, indices: Indices) -> float:
+    """Return how far a and the matched part of b run alike, by warping the whole of both."""
+    first, last = int(indices.min()), int(indices.max())
+    frames = spread_frames(len(indices), GAIN_FRAMES)
+    return trust_gain(measure_gain(measure(frames, first + spread_frames(last + 1 - first, GAIN_FRAMES))))
 
 
 def tolerance(num_frames: int) -> float:

@@ -47,7 +47,8 @@ class Report:
     precision5: float | None = (
         None  # share of the 5 nearest frames of other videos that are in the same phase
     )
-    confidence_auroc: float | None = None  # how well confidence separates matches within 3 frames from others
+    # how well confidence separates matches within its tolerance, 5 % of the video or 3 frames, from others
+    confidence_auroc: float | None = None
     calibration_error: float | None = (
         None  # mean gap between confidence and share of right matches, over bins
     )

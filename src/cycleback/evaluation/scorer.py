@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from cycleback.alignment.confidence import tolerance
 from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.errors import EmbeddingError
 from cycleback.evaluation.bootstrap import (
@@ -35,8 +36,6 @@ from cycleback.evaluation.protocol import Protocol, named_protocol
 from cycleback.evaluation.report import Report, draw_errors, mean_report
 from cycleback.evaluation.retrieval import retrieval_precision
 from cycleback.evaluation.scores import TIME_ONLY
-
-TOLERANCE = 3  # frames; a key event mapped this near counts as right
 
 
 def time_only_embeddings(videos: EmbeddingSet) -> EmbeddingSet:
@@ -233,7 +232,8 @@ class ActionScorer:
         """Whether confident matches of key events are right."""
         confidences = event_confidences(embeddings, labels, seed=self.seed)[errors.videos, errors.labels]
         known = ~np.isnan(confidences)
-        result = measure_calibration(confidences[known], (errors.errors <= TOLERANCE)[known])
+        allowed = np.array([tolerance(len(video)) for video in embeddings])[errors.videos]
+        result = measure_calibration(confidences[known], (errors.errors <= allowed)[known])
         findings.scores |= {"calibration": result.bins, "calibration_error": result.error}
         findings.scores["confidence_auroc"] = result.auroc
         findings.counts["confidence_matches"] = result.count
