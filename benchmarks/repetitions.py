@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from cycleback.alignment.distances import spread_items
 from cycleback.applications import find_repetitions
 from cycleback.applications.repetitions import EQUAL_STREAMS
-from cycleback.cli.inputs import MIN_NOTED
+from cycleback.applications.verdict import MIN_REPETITIONS, MIN_SURE
 from cycleback.embeddings import EmbeddingSet
 from cycleback.files import write_text
 from cycleback.provenance import provenance
@@ -190,7 +190,7 @@ def find_videos(name: str) -> list[Path]:
 def is_noted(videos: EmbeddingSet, name: str) -> bool:
     """Tell whether `align` and others would print a note for a video."""
     found = find_repetitions(videos[name], videos.times(name))
-    return found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]
+    return found.count >= MIN_REPETITIONS and found.confidence >= MIN_SURE
 
 
 def count_alarms() -> tuple[dict[str, list[int]], dict[str, list[int]]]:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from cycleback.applications import Verdict
     from cycleback.evaluation import Report
 
 
@@ -20,12 +21,22 @@ def print_json(value: Any) -> None:
 
 
 def print_result(
-    facts: Any, text: str, next_command: Sequence[object] | None = None, *, as_json: bool
+    facts: Any,
+    text: str,
+    next_command: Sequence[object] | None = None,
+    *,
+    as_json: bool,
+    verdict: "Verdict | None" = None,
 ) -> None:
-    """Print the result of a command: as JSON, or in words with the words of the next useful command."""
+    """Print the result of a command: as JSON, or in words with the words of the next useful command.
+
+    A verdict on the result is one more key, or a line before it.
+    """
     if as_json:
-        print_json(facts)
+        print_json(facts if verdict is None else {**facts, "verdict": verdict.to_json()})
         return
+    if verdict is not None:
+        print(verdict)
     print(text)
     if next_command is not None:
         print(f"next: {shlex.join(map(str, ('cycleback', *next_command)))}")

@@ -11,7 +11,6 @@ from cycleback.cli.inputs import (
     embed_inputs,
     find_reference,
     list_inputs,
-    note_repetitions,
 )
 from cycleback.cli.options import Embeddings, Json, Overwrite, Repetitions, Run, Table, Videos
 from cycleback.cli.output import print_result
@@ -58,7 +57,7 @@ def timing(
 
     Example: cycleback timing takes/ --phases 4 --zero begin
     """
-    from cycleback.applications import measure_timing
+    from cycleback.applications import judge, measure_timing
     from cycleback.applications.plots import FORMATS, draw_timing
     from cycleback.files import write_bytes
     from cycleback.tables import write_table
@@ -67,8 +66,6 @@ def timing(
     inputs = list_inputs(videos, named, labels, run, embeddings=embeddings)
     check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs, formats=FORMATS)
     takes = embed_inputs(videos, run=run, embeddings=embeddings, repetitions=repetitions)
-    if not repetitions:
-        note_repetitions(takes)
     source, name = takes, named
     if named is not None:
         source, name = find_reference(named, takes, run=run, embeddings=embeddings)
@@ -87,6 +84,7 @@ def timing(
         {"table": str(output)} | report.to_json(),
         f"{count}, compared with {report.compared_with}: {files}",
         as_json=as_json,
+        verdict=judge(takes, name or takes.names[0], source=source, are_takes=repetitions),
     )
 
 

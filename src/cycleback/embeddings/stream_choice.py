@@ -1,8 +1,7 @@
 """Choose without labels how much each stream of some videos counts, and which videos are mirrored.
 
-Both choices compare videos by dynamic time warping. The *gain* of two videos is how much nearer warped frames
-are than any two frames, as a share: 1 - mean distance along the path / mean distance. It is about 0.07 for
-smooth noise, and 0.25 to 0.7 for a stream that shows the same action in both.
+Both choices compare videos by dynamic time warping. The *gain* of two videos (`cycleback.alignment.likeness`)
+is about 0.07 for smooth noise, and 0.25 to 0.7 for a stream that shows the same action in both.
 
 Shapes: N frames of a video, V size of its vectors.
 """
@@ -13,15 +12,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.alignment.bounds import price_ends
 from cycleback.alignment.distances import pairwise_squared, spread_items, thin
-from cycleback.alignment.dtw import warp_cost
+from cycleback.alignment.likeness import measure_gain, path_distance, trust_gain
 from cycleback.models.streams import SCALES
 
 Floats = NDArray[np.float32]
 Sampled = NDArray[np.float64]  # evenly spread frames of a video
 
-GAINS = (0.08, 0.28)  # from the first a stream begins to count, from the second it counts in full
 MAX_PAIRS = 24  # of videos that are compared to weigh streams
 MAX_REFERENCES = 12  # videos with which each is compared to find mirrored ones
 MAX_FRAMES = 256  # compared per video
@@ -45,9 +42,8 @@ def weigh_streams(videos: Sequence[Mapping[str, Floats]]) -> dict[str, float]:
         if 2 * len(heard) < len(videos):
             weights[stream] = 0.0
             continue
-        low, high = GAINS
-        gains = [_gain(heard[u], heard[v]) for u, v in _choose_pairs(len(heard))]
-        share = float(np.clip((np.mean(gains) - low) / (high - low), 0, 1)) if gains else 1.0
+        gains = [measure_gain(pairwise_squared(heard[u], heard[v])) for u, v in _choose_pairs(len(heard))]
+        share = trust_gain(float(np.mean(gains))) if gains else 1.0
         weights[stream] = round(share * SCALES[stream], 3)
     if not any(weights.values()):  # nothing stands out: what is heard at all must do
         return {stream: SCALES[stream] if _is_heard(videos, stream) else 0.0 for stream in weights}
@@ -70,19 +66,6 @@ def _sample(vectors: Floats) -> Sampled:
     return thin(vectors.astype(np.float64), MAX_FRAMES)
 
 
-def _gain(a: Sampled, b: Sampled) -> float:
-    """Return how much nearer warped frames of two videos are than any two, in [0, 1]."""
-    distances = pairwise_squared(a, b)
-    mean = float(distances.mean())
-    return 1 - _path_distance(distances) / mean if mean > 0 else 0.0
-
-
-def _path_distance(distances: NDArray[np.float64]) -> float:
-    """Return the mean distance along the cheapest path through `distances` (N, M)."""
-    path, _ = warp_cost(distances, ends=price_ends(*distances.shape))
-    return float(distances[path[:, 0], path[:, 1]].mean())
-
-
 def find_mirrored(
     videos: Sequence[tuple[Floats, Floats]], *, references: Iterable[Floats] | None = None
 ) -> list[bool]:
@@ -92,18 +75,20 @@ def find_mirrored(
     among themselves, and the larger part counts as not mirrored; of equal parts, that of the first video.
 
     Args:
-        videos: vectors (N, V) of each video, and those of the mirrored video.
+        videos: vectors (N, V) of each video, and those of the mirrored video; they are asked for one by one.
         references: vectors (N, V) of videos that are oriented already; the first few count.
     """
-    pairs = [(_sample(plain), _sample(turned)) for plain, turned in videos]
     if references is not None:
         known = [_sample(reference) for reference in islice(references, MAX_REFERENCES)]
+        pairs = (tuple(map(_sample, videos[u])) for u in range(len(videos)))
         sums = [sum(_advantage(reference, *pair) for reference in known) for pair in pairs]
         return [advantage > MIN_ADVANTAGE * len(known) for advantage in sums]
-    chosen = spread_items(range(len(pairs)), MAX_REFERENCES)
-    table = np.array(
-        [[0.0 if u == v else _advantage(pairs[v][0], *pairs[u]) for v in chosen] for u in range(len(pairs))]
-    )  # above 0: this video is nearer to that reference when mirrored
+    chosen = spread_items(range(len(videos)), MAX_REFERENCES)
+    compared = {v: _sample(videos[v][0]) for v in chosen}
+    table = np.zeros((len(videos), len(chosen)))  # above 0: nearer to that reference when mirrored
+    for u in range(len(videos)):
+        plain, turned = map(_sample, videos[u])
+        table[u] = [0.0 if u == v else _advantage(compared[v], plain, turned) for v in chosen]
     signs = np.ones(len(chosen))
     for _ in range(ROUNDS):
         before = signs.copy()
@@ -113,12 +98,12 @@ def find_mirrored(
         if (before == signs).all():
             break
     is_mirrored = table @ signs > MIN_ADVANTAGE * len(chosen)
-    others = len(pairs) - is_mirrored.sum()
+    others = len(videos) - is_mirrored.sum()
     is_larger = is_mirrored.sum() > others or (is_mirrored.sum() == others and is_mirrored[0])
     return (~is_mirrored if is_larger else is_mirrored).tolist()  # type: ignore[no-any-return]
 
 
 def _advantage(reference: Sampled, plain: Sampled, turned: Sampled) -> float:
     """Return by how much a video is nearer to `reference` when mirrored, as a logarithm of distances."""
-    near, far = (_path_distance(pairwise_squared(reference, vectors)) for vectors in (turned, plain))
+    near, far = (path_distance(pairwise_squared(reference, vectors)) for vectors in (turned, plain))
     return float(np.log(far + 1e-9) - np.log(near + 1e-9))

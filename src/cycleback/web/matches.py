@@ -20,6 +20,7 @@ from cycleback.alignment import Alignment, align
 from cycleback.alignment.align import AlignmentMethod
 from cycleback.alignment.pins import Pairs
 from cycleback.applications.pace import pin_to_reference
+from cycleback.applications.verdict import Verdict, judge
 from cycleback.data.pins import COLUMNS, PINS_FILE, Pin
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
@@ -167,6 +168,13 @@ class Matches:
             raise EmbeddingError(f"{video.name} is {NOT_EMBEDDED}")
         return self.store.open().videos[video.name]
 
+    def judge(self, a: str, b: str, match: Alignment) -> Verdict:
+        """Judge the match of two videos."""
+        names = (self.project.video(a).name, self.project.video(b).name)
+        own = match.confidence[match.matched]
+        sure = float(own.mean()) if len(own) else 0.0
+        return judge(self.store.open().videos, names[0], names[1:], confidence=sure, are_takes=True)
+
     def count_frames(self, name: str) -> int | None:
         """Return the number of frames of the video with a name; None if it is gone or cannot be read."""
         video = self.project.videos.get(video_id(name))
@@ -238,6 +246,7 @@ class PairItem(MatrixItem):
     pins: list[tuple[int, int]]  # frame of a, frame of b
     path: list[tuple[int, int]]  # all pairs of frames on the path; with "nearest" one per frame of a
     cost: float  # the mean squared distance of the matched frames
+    verdict: str  # one line: whether the match can be trusted
 
 
 class PinsItem(BaseModel):
@@ -398,4 +407,5 @@ def describe_pair(matches: Matches, a: str, b: str, method: AlignmentMethod) -> 
         pins=matches.pins_between(a, b),
         path=path.tolist(),
         cost=round(float(match.distances[match.matched].mean()), DIGITS),
+        verdict=str(matches.judge(a, b, match)),
     )

@@ -260,7 +260,8 @@ class AlignView {
     const used = confidence.filter((_, i) => matched[i]);
     const mean = used.reduce((sum, value) => sum + value, 0) / Math.max(1, used.length);
     const [, name, about] = METHODS.find(([value]) => value === this.methodField.value);
-    return `${name} ${about}. Mean confidence ${mean.toFixed(2)}, mean cost ${cost.toPrecision(3)}.`;
+    const verdict = this.pair.verdict.replace(/^v/, "V");
+    return `${verdict}. ${name} ${about}. Mean confidence ${mean.toFixed(2)}, mean cost ${cost.toPrecision(3)}.`;
   }
 
   #playhead() {
