@@ -276,3 +276,18 @@ def test_errors_come_before_warnings(folder: Path) -> None:
     add_labels(folder, "clip_z,pour,1", "clip_c,pour,99")
     report = check_dataset(read_dataset(folder, held_out=0), frames_per_video=20)
     assert [problem.level for problem in report.problems] == ["error", "error", "error", "warning"]
+
+
+def test_a_clip_with_cuts_is_told(folder: Path) -> None:
+    from long_recordings import draw, wander
+
+    rng = np.random.default_rng(0)
+    shots = [
+        draw(wander(4 * count, rng)[:count], scene=scene) for scene, count in ((0, 30), (1, 40), (6, 25))
+    ]
+    (folder / "clip_a.mp4").unlink()
+    write_video(folder / "clip_a.mp4", np.concatenate(shots), fps=25)
+    assert found(folder) == [
+        "warning: clip_a: has 2 shot changes, at 1.20 s, 2.80 s. Cut it into shots: cycleback data shots "
+        f"{folder / 'clip_a.mp4'} --clips FOLDER"
+    ]

@@ -3,9 +3,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cycleback.errors import DamagedVideoWarning
+from cycleback.errors import DamagedVideoWarning, VideoError
 from cycleback.video import Audio, read_audio, write_video
-from cycleback.video.audio import resample
+from cycleback.video.audio import iter_audio, resample
 
 CLICKS = [0.25, 0.5, 1.2]  # seconds
 
@@ -136,3 +136,21 @@ def test_rate_must_be_positive(beeping):
         Audio(np.zeros((1, 5)), 0)
     with pytest.raises(ValueError, match=r"rate must be above 0, got -1"):
         read_audio(beeping, rate=-1)
+
+
+def test_parts_of_the_sound_are_those_of_the_whole(beeping):
+    whole = read_audio(beeping)
+    spans = [(0.1, 0.4), (0.4, 0.9), (1.15, 1.5), (1.9, 2.4)]
+    parts = list(iter_audio(beeping, spans))
+    for (start_s, end_s), part in zip(spans, parts, strict=True):
+        first, last = round(start_s * whole.rate), round(end_s * whole.rate)
+        known = whole.samples[:, first:last]
+        assert part.rate == whole.rate and part.samples.shape == (2, last - first)
+        assert np.array_equal(part.samples[:, : known.shape[1]], known)
+        assert not part.samples[:, known.shape[1] + whole.rate // 20 :].any()
+
+
+def test_sound_before_the_picture_is_no_part(tmp_path, numbered):
+    silent = write_video(tmp_path / "silent.mp4", numbered(5), fps=30)
+    with pytest.raises(VideoError, match="has no sound track"):
+        next(iter_audio(silent, [(0.0, 0.1)]))

@@ -4,6 +4,7 @@ Letters: N frames of a video, F features per frame.
 """
 
 import hashlib
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,10 +26,12 @@ from cycleback.errors import DamagedVideoWarning, DataError, UserError, VideoErr
 from cycleback.progress import Counter as ProgressCounter
 from cycleback.progress import ignore
 from cycleback.video import FrameChunk, iter_frames, probe
+from cycleback.video.shots import ShotDetector
 
 MIN_FRAMES = 2  # of a video that shows an action
 FPS_FACTOR = 1.5  # frame rates that differ by more than this factor are reported
-THUMBNAIL = (16, 16)  # frames are decoded only to see that they can be
+THUMBNAIL = (40, 40)  # frames are decoded to see that they can be, and to find shot changes
+MAX_TOLD = 5  # shot changes of a video
 
 Level = Literal["error", "warning"]
 Times = Mapping[str, NDArray[np.float64]]
@@ -122,9 +125,24 @@ def _measure(record: VideoRecord) -> Measured:
 
 def _measure_file(record: VideoRecord, row: VideoRow) -> Measured:
     info = probe(record.path)
-    times = _decode_times(iter_frames(record.path, size=THUMBNAIL))
-    size = (info.height, info.width)
-    return replace(row, num_frames=len(times), fps=info.fps, size=size, duration_s=info.duration_s), times, []
+    detector, clocks, cuts = ShotDetector(), [np.empty(0)], list[int]()
+    for chunk in iter_frames(record.path, size=THUMBNAIL):
+        cuts += detector.push(chunk.frames)
+        clocks.append(chunk.times)
+    times, size = np.concatenate(clocks), (info.height, info.width)
+    row = replace(row, num_frames=len(times), fps=info.fps, size=size, duration_s=info.duration_s)
+    return row, times, _describe_cuts(record, times[cuts])
+
+
+def _describe_cuts(record: VideoRecord, seconds: NDArray[np.float64]) -> list[Problem]:
+    """Return the warning of a video with shot changes at these seconds (n,): nothing aligns across a cut."""
+    if not len(seconds):
+        return []
+    told = ", ".join(f"{second:.2f} s" for second in seconds[:MAX_TOLD])
+    told += f" and {len(seconds) - MAX_TOLD} more" if len(seconds) > MAX_TOLD else ""
+    count = "a shot change" if len(seconds) == 1 else f"{len(seconds)} shot changes"
+    advice = f"Cut it into shots: cycleback data shots {shlex.quote(str(record.path))} --clips FOLDER"
+    return [Problem("warning", record.name, f"has {count}, at {told}. {advice}")]
 
 
 def _measure_images(record: VideoRecord, row: VideoRow) -> Measured:

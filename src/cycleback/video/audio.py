@@ -3,8 +3,10 @@
 Sample 0 is heard together with the first frame of the video.
 """
 
+import math
 import os
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -62,6 +64,40 @@ def read_audio(path: str | os.PathLike[str], *, rate: int | None = None, mono: b
     return audio if rate is None else resample(audio, rate)
 
 
+def iter_audio(path: str | os.PathLike[str], spans: Iterable[tuple[float, float]]) -> Iterator[Audio]:
+    """Yield the sound of parts of a video, each from one second to another, in order and without overlap.
+
+    Memory grows with the longest part, not with the video. Second 0 is that of the first frame, and what has
+    no sound is silent.
+    """
+    av, file = load_av("reading sound"), check_file(path)
+    wanted = iter(spans)
+    with open_container(file) as container:
+        stream = next(iter(container.streams.audio), None)
+        if stream is None:
+            raise VideoError(f"{file} has no sound track")
+        track, packets = _TrackDecoder(), _iter_sound(container, stream)
+        for start_s, end_s in wanted:
+            track.forget(start_s)
+            while track.known_s < end_s + GAP_S:
+                try:
+                    packet = next(packets, None)
+                except av.error.FFmpegError:
+                    packet = None
+                if packet is None:
+                    break
+                track.take(packet)
+                track.forget(start_s)
+            if track.rate == 0:
+                raise VideoError(f"no sound of {file} can be decoded; record or copy it again")
+            yield track.cut(start_s, end_s)
+
+
+def _iter_sound(container: Any, stream: Any) -> Iterator[Any]:
+    """Yield the packets of the sound and of the picture, which tell where the sound begins."""
+    yield from container.demux(*filter(None, [stream, find_video_stream(container)]))
+
+
 def resample(audio: Audio, rate: int) -> Audio:
     """Convert sound to another `rate`."""
     if rate == audio.rate:
@@ -104,11 +140,8 @@ def _decode_sound(path: Path) -> Audio:
         if stream is None:
             raise VideoError(f"{path} has no sound track")
         try:
-            for packet in container.demux(*filter(None, [stream, find_video_stream(container)])):
-                if packet.stream.type == "audio":
-                    track.decode(packet)
-                else:
-                    track.note_picture(packet)
+            for packet in _iter_sound(container, stream):
+                track.take(packet)
         except av.error.FFmpegError:
             track.broken += 1
     if track.rate == 0:
@@ -127,7 +160,8 @@ class _TrackDecoder:
         self.rate = 0
         self.broken = 0
         self._pieces: list[NDArray[np.float32]] = []
-        self._length = 0  # samples in the pieces
+        self._length = 0  # samples so far
+        self._dropped = 0  # of these, samples that are not in the pieces any more
         self._start_s = 0.0
         self._end_s: float | None = None
         self._picture_s: float | None = None
@@ -139,6 +173,41 @@ class _TrackDecoder:
     def length_s(self) -> float:
         """Seconds of sound so far."""
         return self._length / self.rate
+
+    @property
+    def known_s(self) -> float:
+        """The second, since the first picture, up to which sound is known."""
+        return -math.inf if self.rate == 0 else (self._length - self._offset) / self.rate
+
+    @property
+    def _offset(self) -> int:
+        """Number of the sample that is heard with the first picture; below 0 if the sound starts later."""
+        late_s = 0.0 if self._picture_s is None else self._picture_s - self._start_s
+        return round(late_s * self.rate)
+
+    def take(self, packet: Any) -> None:
+        """Take the next packet of the sound or of the picture."""
+        if packet.stream.type == "audio":
+            self.decode(packet)
+        else:
+            self.note_picture(packet)
+
+    def forget(self, second: float) -> None:
+        """Drop pieces that end before a second, which nobody will ask for."""
+        first = round(second * self.rate) + self._offset
+        while self._pieces and self._dropped + self._pieces[0].shape[1] <= first:
+            self._dropped += self._pieces.pop(0).shape[1]
+
+    def cut(self, start_s: float, end_s: float) -> Audio:
+        """Return the sound between two seconds; what is not known is silent."""
+        first, last = (round(second * self.rate) + self._offset for second in (start_s, end_s))
+        channels = len(self._pieces[0]) if self._pieces else 1
+        silent = np.zeros((channels, 0), dtype=np.float32)
+        known = np.concatenate([silent, *self._pieces], axis=1)
+        early = max(0, self._dropped - first)
+        inside = known[:, max(0, first - self._dropped) : max(0, last - self._dropped)]
+        samples = np.pad(inside, ((0, 0), (early, 0)))
+        return Audio(np.clip(_cut_or_pad(samples, last - first), -1.0, 1.0), self.rate)
 
     def note_picture(self, packet: Any) -> None:
         """Update the time of the first picture from a video packet."""
@@ -184,10 +253,7 @@ class _TrackDecoder:
         samples = np.concatenate(self._pieces, axis=1)
         if self._end_s is not None:  # encoders pad their last block; the file says where the sound ends
             samples = samples[:, : max(0, round((self._end_s - self._start_s) * self.rate))]
-        offset = 0
-        if self._picture_s is not None:
-            offset = round((self._start_s - self._picture_s) * self.rate)
-        samples = np.pad(samples, ((0, 0), (max(0, offset), 0)))[:, max(0, -offset) :]
+        samples = np.pad(samples, ((0, 0), (max(0, -self._offset), 0)))[:, max(0, self._offset) :]
         return Audio(np.clip(samples, -1.0, 1.0), self.rate)
 
 

@@ -17,6 +17,7 @@ from cycleback.errors import DataError
 from cycleback.video import read_frames
 
 MAX_NAMED = 8  # curves that can be told apart by colour; more are drawn in one colour
+MAX_TOLD = 3  # oddities in a title
 SMOOTHED_SHARE = 0.05  # of the points of a training curve, averaged
 BLUE, RED, GREY = "#4477AA", "#CC3344", "#777777"
 PERCENT_TICKS = {"ticks": [0, 0.25, 0.5, 0.75, 1], "labels": ["0 %", "25 %", "50 %", "75 %", "100 %"]}
@@ -83,6 +84,7 @@ def draw_oddest(report: AnomalyReport) -> bytes:
     anomaly, good = report.scores[name], report.good
     frames = choose_frames(anomaly)
     matched = [(good.names[take], frame) for take, frame in anomaly.matches[frames].tolist()]
+    sentences = wrap_oddities(report.describe(name)) if anomaly.verdict == "something differs" else []
     files = dict(zip(good.names, locate_videos(good, good.names), strict=True))
     return draw_anomaly(
         anomaly,
@@ -95,8 +97,14 @@ def draw_oddest(report: AnomalyReport) -> bytes:
             )
         ),
         normal=[read_frames(files[take], [good.first_frame(take) + frame])[0] for take, frame in matched],
-        title=f"{name}: {anomaly.verdict}",
+        title="\n".join([f"{name}: {anomaly.verdict}", *sentences]),
     )
+
+
+def wrap_oddities(sentences: Sequence[str]) -> list[str]:
+    """Return what is odd as lines of a title, at most MAX_TOLD."""
+    rest = len(sentences) - MAX_TOLD
+    return [*sentences[:MAX_TOLD], *([f"and {rest} more"] if rest > 0 else [])]
 
 
 def choose_frames(anomaly: AnomalyScores, *, count: int = 5) -> list[int]:
@@ -141,7 +149,13 @@ def draw_anomaly(
 def _draw_scores(axis: Any, anomaly: AnomalyScores, times: Floats, frames: Sequence[int]) -> None:
     for first, end in anomaly.spans:
         axis.axvspan(times[first], times[end], color=RED, alpha=0.16, linewidth=0)
+    for number, (stream, own) in enumerate(anomaly.streams.items()):
+        axis.plot(times, own, color=PHASE_COLOURS[1 + number], linewidth=0.9, alpha=0.8, label=stream)
     axis.plot(times, anomaly.scores, color=BLUE, linewidth=1.8)
+    if anomaly.streams:
+        low, high = axis.get_ylim()
+        axis.set_ylim(low, high + 0.25 * (high - low))  # room for the legend
+        axis.legend(loc="upper left", fontsize=8, ncols=len(anomaly.streams), frameon=False)
     axis.axhline(anomaly.threshold, color=GREY, linestyle="--", linewidth=1)
     place = {"xycoords": ("axes fraction", "data"), "xytext": (-3, 3), "textcoords": "offset points"}
     axis.annotate("threshold", (1, anomaly.threshold), **place, ha="right", color=GREY, fontsize=8)

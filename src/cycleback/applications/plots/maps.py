@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycleback.applications.plots.figure import PHASE_COLOURS, TIME_COLOURS, image_bytes, new_figure
+from cycleback.data.records import SEQUENCE_SUFFIX
 from cycleback.errors import UserError, one_of, require
 from cycleback.video import probe, read_frames
 
@@ -111,8 +112,12 @@ def draw_time_dots(figure: Any, axis: Any, points: Points, shares: Points) -> li
 
 
 def open_thumbnails(paths: Mapping[str, Path | None]) -> Callable[[str, int], Image] | None:
-    """Return a function that reads frame n of a named video, small; None if a video is missing."""
-    files = {name: path for name, path in paths.items() if path is not None and path.is_file()}
+    """Return a function that reads frame n of a named video, small; None if one has no video file."""
+    files = {
+        name: path
+        for name, path in paths.items()
+        if path is not None and path.is_file() and path.suffix.lower() != SEQUENCE_SUFFIX
+    }
     if len(files) < len(paths):
         return None
 
