@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from cycleback.cli.sync import _tell_cuts
 from cycleback.embeddings import EmbeddingSet
-from cycleback.video import Audio, frame_times, probe, read_audio, write_video
+from cycleback.video import Audio, frame_times, probe, read_audio, read_frames, write_video
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +162,10 @@ def test_sound_can_be_left_out(command, saved: Path, tmp_path: Path) -> None:
         ),
         (["{loud}", "{mute}", "--fps", "0"], "cannot play 0 frames per second"),
         (["{loud}", "{mute}", "-o", "{loud}"], "loud.mp4 is an input, and inputs are never replaced"),
-        (["{loud}", "{mute}", "-o", "{tmp}/x.gif"], "x.gif: expected a name ending in .mp4, .mkv or .mov"),
+        (
+            ["{loud}", "{mute}", "-o", "{tmp}/x.gif"],
+            "x.gif: expected a name ending in .mp4, .mkv, .mov or .rrd",
+        ),
         (["{loud}", "{mute}", "-o", "{loud}/x.mp4"], "loud.mp4 is a file, not a folder"),
         (
             ["{loud}", "{mute}", "--edits", "{tmp}/x.txt"],
@@ -209,3 +213,117 @@ def test_one_video_twice_is_one_video(command, videos, tmp_path: Path) -> None:
     assert result.err == (
         "error: need at least two videos to play in sync, got 1: add one, or name a folder\n"
     )
+
+
+@pytest.fixture
+def halves(tmp_path: Path) -> Path:
+    """Embeddings of two videos, dark on the left and bright on the right; the second is mirrored."""
+    ramp = np.linspace(20, 235, 64).astype(np.uint8)
+    frames = [np.repeat(np.repeat(ramp[None, :, None], 48, axis=0), 3, axis=2) for _ in range(20)]
+    paths = [write_video(tmp_path / "clips" / "right.mp4", frames, fps=10, crf=1)]
+    paths.append(
+        write_video(tmp_path / "clips" / "left.mp4", [each[:, ::-1] for each in frames], fps=10, crf=1)
+    )
+    (tmp_path / "clips" / "labels.csv").write_text("video,event,frame\nright,top,5\nright,impact,15\n")
+    arrays = {path.stem: np.arange(20.0)[:, None] for path in paths}
+    files, times = {path.stem: path for path in paths}, {path.stem: np.arange(20) / 10 for path in paths}
+    found = EmbeddingSet.from_arrays(arrays, paths=files, times=times, mirrored=["left"])
+    return found.save(tmp_path / "set")
+
+
+def sides(picture: Path) -> list[float]:
+    """Return how much brighter the right half of each of two pictures beside each other is."""
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(picture).convert("L")).astype(float)[20:200]
+    half = pixels.shape[1] // 2
+    cells = pixels[:, :half], pixels[:, half:]
+    return [float(cell[:, half * 3 // 5 : -20].mean() - cell[:, 20 : half * 2 // 5].mean()) for cell in cells]
+
+
+def test_a_still_shows_all_videos_at_a_moment(command, halves: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = command("sync", "--embeddings", halves, "--still", "impact", "--no-captions")
+    assert result.code == 0, result.err
+    assert result.out.endswith("2 videos at 1.50 s of right.mp4: still.png\n")
+    assert "note: shown as filmed, but mirrored: left. --mirror yes flips what is" in result.err
+    right, left = sides(Path("still.png"))
+    assert right > 50 and left < -50
+    words = ("--embeddings", halves, "--still", "1.5s", "--mirror", "yes", "--json", "-o", "b.png")
+    result = command("sync", *words)
+    assert json.loads(result.out)["frames"] == [15, 15] and "note:" not in result.err
+    assert min(sides(Path("b.png"))) > 50
+
+
+def test_mirrored_videos_are_flipped_where_they_are_laid_over(command, halves: Path, tmp_path: Path) -> None:
+    for layout, mirror, flipped in (
+        ("overlay", "auto", ["left"]),
+        ("overlay", "no", []),
+        ("grid", "auto", []),
+        ("grid", "yes", ["left"]),
+    ):
+        out = tmp_path / f"{layout}-{mirror}.mp4"
+        words = ("--layout", layout, "--mirror", mirror, "--no-captions", "-o", out, "--json")
+        result = command("sync", "--embeddings", halves, *words)
+        assert result.code == 0, result.err
+        assert json.loads(result.out)["flipped"] == flipped
+    over = [read_frames(tmp_path / f"overlay-{word}.mp4", [3])[0].astype(float) for word in ("auto", "no")]
+    widths = [frame[:, -40:].mean() - frame[:, :40].mean() for frame in over]
+    assert widths[0] > 100 and abs(widths[1]) < 20
+
+
+def test_only_a_part_is_played_and_slowly(command, halves: Path, saved: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.mp4"
+    words = ("--trim", "top:impact", "--slow", "0.5", "-o", out, "--json")
+    result = command("sync", "--embeddings", halves, *words)
+    assert result.code == 0, result.err
+    assert probe(out).num_frames == 21 and probe(out).duration_s == pytest.approx(2.1)
+    loud = tmp_path / "loud.mp4"
+    result = command("sync", "--embeddings", saved, "--slow", "0.5", "-o", loud)
+    assert result.code == 0 and "at 0.5 times the speed" in result.out
+    assert read_audio(loud).duration_s == pytest.approx(probe(loud).duration_s, abs=0.1)
+    result = command(
+        "sync", "--embeddings", saved, "--slow", "0.25", "--slow-around", "6", "-o", loud, "--overwrite"
+    )
+    assert result.code == 0 and "around 0.50 s" in result.out
+    assert not probe(loud).has_audio and "note: 0.25 times the speed is too slow for sound" in result.err
+    edits = tmp_path / "edits.csv"
+    result = command("sync", "--embeddings", halves, "--trim", "5:15", "--edits", edits)
+    assert result.code == 0, result.err
+    rows = list(csv.DictReader(edits.read_text().splitlines()))
+    assert len(rows) == 11 and float(rows[0]["output_seconds"]) == 0
+    assert [float(rows[k]["right"]) for k in (0, -1)] == pytest.approx([0.5, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--trim", "9"], "expected START:END"),
+        (["--trim", "impact:top"], "is empty: it goes from frame 15 to frame 5"),
+        (["--trim", "0:99"], "lies outside right.mp4, which has frames 0 to 19"),
+        (["--still", "x"], "expected a frame such as 12, seconds such as 1.5s, or an event"),
+        (["--still", "3", "--slow", "0.5"], "leave out --trim, --slow and --edits"),
+        (["--still", "3", "-o", "a.mp4"], "expected a name ending in .png"),
+        (["--slow-around", "3"], "add --slow 0.25"),
+        (["--mirror", "maybe"], "unknown --mirror 'maybe'; expected auto, yes or no"),
+        (["--mirror", "yes", "--edits", "a.csv"], "leave out --mirror yes, or --edits"),
+    ],
+)
+def test_playing_what_cannot_be_played_is_one_line(
+    command, halves: Path, tmp_path: Path, monkeypatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    result = command("sync", "--embeddings", halves, *words)
+    assert result.code == 2
+    assert result.err.splitlines()[-1].startswith("error: ") and message in result.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_recording_without_its_package_is_refused_before_any_work(
+    command, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    result = command("sync", "--embeddings", saved, "-o", tmp_path / "x.rrd")
+    assert result.code == 2 and "pip install 'cycleback[rerun]'" in result.err
+    assert not (tmp_path / "x.rrd").exists()

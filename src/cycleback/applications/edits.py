@@ -145,7 +145,7 @@ def format_edit_list(segments: Sequence[Segment], videos: Sequence[Path], *, fps
 def format_time_code(frame: int, fps: float) -> str:
     """Format `frame` as hours:minutes:seconds:frames, counted at the nearest whole rate without drops.
 
-    Example:
+    Examples:
         >>> format_time_code(3661 * 25 + 7, 25)
         '01:01:01:07'
     """

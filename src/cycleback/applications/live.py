@@ -53,7 +53,7 @@ class Position:
 class Follower:
     """Places one embedding after another in a reference; never goes back.
 
-    Example:
+    Examples:
         >>> follower = Follower([[0.0], [1.0], [2.0]])
         >>> [follower.push([value]).frame for value in (0.1, 0.2, 0.9, 2.0)]
         [0, 0, 1, 2]
@@ -94,7 +94,7 @@ def _median_distance(reference: NDArray[np.float64]) -> float:
 
 def build_follower(encoder: "Encoder", reference: Path, *, features: Features | None = None) -> Follower:
     """Build a follower of a video file, with its key events from a `labels.csv` beside it, if any."""
-    events = _read_events(reference)
+    events = read_events(reference)
     rows = list(embed_live(encoder, read_source(str(reference), encoder), features=features))
     if len(rows) < 2:
         raise UserError(f"the reference {reference} has {len(rows)} frame: give one that shows the action")
@@ -130,13 +130,15 @@ def embed_live(
     """
     import torch
 
+    from cycleback.models.inference.cpu import one_thread
+
     if encoder.needs_whole_videos:  # measured: without its whole-video mean it places frames at random
         raise CheckpointError(
             "this encoder needs whole videos and cannot follow a stream. "
             "Train one that does not: cycleback train VIDEOS --recipe appearance -o RUN"
         )
     extract = features or encoder.features
-    with torch.inference_mode():
+    with torch.inference_mode(), one_thread():  # threads that wait for a busy core delay single frames
         images = (torch.from_numpy(np.array(frame)).movedim(-1, 0)[None] for frame in frames)  # (1, 3, H, W)
         maps = (extract(image.to(encoder.device)).float() for image in images)
         for chunk in encoder.embed_stream(maps):
@@ -172,7 +174,7 @@ def read_source(
     return _read_file(source, encoder, real_time=real_time)
 
 
-def _read_events(reference: Path) -> dict[str, int]:
+def read_events(reference: Path) -> dict[str, int]:
     """Read the key events of a video by frame; none without labels beside it."""
     if not (reference.parent / "labels.csv").is_file():
         return {}

@@ -16,6 +16,7 @@ from cycleback.alignment.align import AlignmentMethod
 from cycleback.alignment.confidence import pool_adjacent_violators
 from cycleback.alignment.pins import place_pins
 from cycleback.data.pins import Pin, match_pins
+from cycleback.data.records import SEQUENCE_SUFFIX
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import EmbeddingError
 from cycleback.video import frame_times
@@ -132,6 +133,8 @@ def smooth_times(
 
 def _smooth_stretch(seconds: Seconds, source: Seconds, *, smoothing_s: float) -> Seconds:
     rising = pool_adjacent_violators(source)
+    if not smoothing_s < np.inf:
+        raise ValueError(f"smoothing_s must be a number of seconds, got {smoothing_s}")
     if len(source) < 3 or smoothing_s <= 0:
         return rising
     spacing = float(np.median(np.diff(seconds)))
@@ -224,13 +227,18 @@ def locate_videos(embeddings: EmbeddingSet, names: Sequence[str]) -> list[Path]:
             raise EmbeddingError(
                 f"the video of {name!r} is not at {path}. Embed the videos again where they are now."
             )
+        if path.suffix.lower() == SEQUENCE_SUFFIX:
+            raise EmbeddingError(
+                f"{path} holds vectors and cannot be played; for a table of frames: cycleback align"
+            )
     return [path for path in paths.values() if path is not None]
 
 
 def read_times(embeddings: EmbeddingSet, name: str) -> Seconds:
     """Return the second (N,) of each frame of a video, read from its file where the set does not know it."""
     path, first = embeddings.path(name), embeddings.first_frame(name)
-    if embeddings.fps(name) is not None or path is None or not path.exists():
+    is_video = path is not None and path.exists() and path.suffix.lower() != SEQUENCE_SUFFIX
+    if embeddings.fps(name) is not None or path is None or not is_video:
         return embeddings.times(name)
     times = frame_times(path)
     if embeddings.source(name) != name:

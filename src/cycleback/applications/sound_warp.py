@@ -40,7 +40,7 @@ Seconds = NDArray[np.float64]
 class TimeMap:
     """`source_s` (K,) for `target_s` (K,), both rising; at full pace before the first and after the last.
 
-    Example:
+    Examples:
         >>> clock = TimeMap(target_s=np.array([0.0, 2.0]), source_s=np.array([1.0, 2.0]))
         >>> clock.source([1.0, 3.0]).tolist(), clock.target(1.5).tolist()
         ([1.5, 3.0], 1.0)

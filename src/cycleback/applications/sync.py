@@ -4,6 +4,7 @@ Shapes: T output frames, V videos, H W pixels.
 """
 
 import colorsys
+import io
 import math
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cycleback.applications.pace import take_turns
 from cycleback.errors import DataError
-from cycleback.files import check_output
+from cycleback.files import check_output, write_bytes
 from cycleback.progress import Counter, ignore
 from cycleback.video import (
     Audio,
@@ -32,6 +33,8 @@ from cycleback.video import (
 from cycleback.video.canvas import Caption, Colour
 
 LAYOUTS = ("grid", "row", "overlay", "tinted", "switch")
+LAID_OVER = ("overlay", "tinted")  # on top of each other
+STILL_SUFFIXES = (".png",)
 CELL_HEIGHT = (240, 360)  # pixels; range of the default height: legible, and not too large
 CANVAS = (2160, 3840)  # pixels down and across that every player can show
 MAX_OPEN_FILES = 9  # more are read by seeking: an open decoder holds many frames
@@ -63,9 +66,11 @@ class _Source:
     times: NDArray[np.float64]
     size: tuple[int, int]
     caption: str
+    is_mirrored: bool = False  # whether it is shown flipped, left for right
 
     def cell(self, image: Image, position: float) -> Cell:
         second = float(np.interp(position, np.arange(len(self.times)), self.times))
+        image = np.ascontiguousarray(image[:, ::-1]) if self.is_mirrored else image
         return Cell(image, self.caption, second, second / self.times[-1] if self.times[-1] > 0 else 1.0)
 
 
@@ -82,6 +87,7 @@ def write_synced(
     height: int | None = None,
     fps: float | None = None,
     sound: bool | Audio = True,
+    mirrored: Sequence[bool] = (),
     overwrite: bool = False,
     progress: Counter = ignore,
 ) -> Path:
@@ -100,6 +106,7 @@ def write_synced(
             grid.
         sound: whether to keep the reference's sound track, from its first frame that is shown, or another
             sound.
+        mirrored: whether each video is shown flipped, left for right; default: none.
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
@@ -109,11 +116,7 @@ def write_synced(
     info = probe(paths[0])
     names = [path.stem for path in paths] if captions is None else captions
     tall = height or _cell_height(info, len(paths), layout=layout, columns=columns)
-    sources = []
-    for path, name in zip(paths, names or [""] * len(paths), strict=True):
-        own = probe(path)
-        width = max(2, round(own.aspect * tall))
-        sources.append(_Source(path, frame_times(path), (tall, width), name))
+    sources = _open_sources(paths, names, height=tall, mirrored=mirrored)
     turns = take_turns(*wanted.shape, switch_every=switch_every) if layout == "switch" else None
     canvases = _draw_canvases(
         sources, wanted, turns, layout=layout, columns=columns, blend=blend, words=bool(names)
@@ -124,6 +127,48 @@ def write_synced(
     with closing(canvases):
         frames = _report_progress(canvases, wanted.shape[1], progress)
         return write_video(output, frames, fps=fps or info.fps, audio=audio, overwrite=overwrite)
+
+
+def write_still(
+    output: Path | str,
+    videos: Sequence[Path | str],
+    positions: ArrayLike,
+    *,
+    layout: str = "grid",
+    captions: Sequence[str] | None = None,
+    columns: int | None = None,
+    height: int | None = None,
+    mirrored: Sequence[bool] = (),
+    overwrite: bool = False,
+) -> Path:
+    """Write one .png that shows frame `positions[k]` (V,) of `videos[k]`; the other arguments as above."""
+    from PIL.Image import fromarray
+
+    paths = [Path(video) for video in videos]
+    path = check_output(output, overwrite=overwrite, suffixes=STILL_SUFFIXES, inputs=paths)
+    names = [path.stem for path in paths] if captions is None else captions
+    tall = height or _cell_height(probe(paths[0]), len(paths), layout=layout, columns=columns)
+    cells = []
+    sources = _open_sources(paths, names, height=tall, mirrored=mirrored)
+    for source, position in zip(sources, np.asarray(positions, dtype=np.float64).tolist(), strict=True):
+        number = min(max(round(position), 0), len(source.times) - 1)
+        cells.append(source.cell(read_frames(source.path, [number], size=source.size)[0], number))
+    stream = io.BytesIO()
+    drawn = arrange(cells, layout=layout, columns=columns, words=bool(names))
+    fromarray(drawn).save(stream, "PNG")
+    return write_bytes(path, stream.getvalue(), overwrite=overwrite)
+
+
+def _open_sources(
+    paths: Sequence[Path], names: Sequence[str], *, height: int, mirrored: Sequence[bool]
+) -> list[_Source]:
+    """Return the videos to show, each `height` pixels tall at its own proportions."""
+    flags = mirrored or [False] * len(paths)
+    sources = []
+    for path, name, flag in zip(paths, names or [""] * len(paths), flags, strict=True):
+        size = (height, max(2, round(probe(path).aspect * height)))
+        sources.append(_Source(path, frame_times(path), size, f"{name} (flipped)" if flag else name, flag))
+    return sources
 
 
 def _cut_sound(whole: Audio, times: NDArray[np.float64], positions: Positions) -> Audio:
