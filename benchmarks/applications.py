@@ -55,7 +55,7 @@ def labels(cache: Path) -> Scores:
 def anomalies(cache: Path) -> Scores:
     """Mishaps found by a run and untrained features together, and by each alone."""
     found = anomaly_scores.score(cache / "anomalies")
-    best = found["rows"]["run and looks"]
+    best = found["rows"]["all streams"]
     flat = {key if key.startswith("anomaly_") else f"anomaly_{key}": value for key, value in best.items()}
     return flat | {"anomaly_rows": found["rows"]}
 

@@ -37,7 +37,7 @@ def test_each_video_gets_a_verdict_and_its_spans(command, good: Path, new: Path,
     assert result.code == 0, result.err
     assert "fine: typical" in result.out
     assert "spoiled: something differs" in result.out
-    assert "  frames 28-41  2.80-4.10 s" in result.out  # smoothing widens 30-39
+    assert "  frames 28-41  2.80-4.10 s: different path (embedding)" in result.out  # smoothing widens 30-39
     assert "foreign: looks like another action" in result.out
     assert f"2 of 3 videos differ from 8 good takes: {tmp_path / 't.csv'}" in result.out
 
@@ -46,7 +46,7 @@ def test_the_table_has_a_row_a_frame(command, good: Path, new: Path, tmp_path: P
     command("anomalies", "--embeddings", new, "--good", good, "-o", tmp_path / "t.csv")
     rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
     assert len(rows) == 180
-    assert list(rows[0]) == ["video", "frame", "seconds", "score", "flagged"]
+    assert list(rows[0]) == ["video", "frame", "seconds", "score", "flagged", "kind"]
     flagged = {int(row["frame"]) for row in rows if row["video"] == "spoiled" and row["flagged"] == "1"}
     assert set(range(31, 39)) <= flagged
 

@@ -65,6 +65,9 @@ def test_the_take_that_goes_wrong_is_the_oddest(client: TestClient) -> None:
     assert takes[0]["id"] == video_id("take-7") and takes[0]["verdict"] != "typical"
     assert any(first <= 20 <= last for first, last in takes[0]["spans"])
     assert len(takes) == 8 and all(len(take["scores"]) == FRAMES for take in takes)
+    told = takes[0]["oddities"]
+    assert any(odd["first"] <= 20 <= odd["last"] and odd["kind"] in odd["text"] for odd in told)
+    assert all(not take["oddities"] for take in takes if take["verdict"] == "typical")
 
 
 def test_chosen_good_takes_are_those_of_the_library() -> None:

@@ -103,6 +103,7 @@ def test_the_odd_take_comes_first_with_its_span(page: "Page", address: str) -> N
     assert first.get_by_role("heading").inner_text() == ODD
     assert first.get_attribute("data-verdict") != "typical"
     assert abs(number_in(page, first.locator("img").first.get_attribute("src")) - 25) <= 3
+    assert first.locator(".take-oddities li").first.inner_text()
     assert page.locator(".take").count() == 7
     for name in TAKES[:5]:
         page.locator(f".take[data-video='{video_id(name)}'] input").check()

@@ -8,13 +8,15 @@ moment. The good takes calibrate the score: each is left out in turn and scored 
     score    0: as far as good takes are from each other. 1: one standard deviation further.
 
 Embeddings trained for alignment tell moments apart and ignore much else. The same takes may therefore be
-embedded by several encoders. Each is a view, and a frame gets its highest score over all views.
+embedded by several encoders. Each is a view. Besides, the cells of the frames may be compared, stream by
+stream (`anomaly_cells`), and the time spent in each part of the action (`anomaly_timing`). A frame gets its
+highest score over all views, which is then pooled with those of the streams. `oddities` names what is odd.
 
-Shapes: N frames of a take, D embedding size, K good takes.
+Shapes: N frames of a take, D embedding size, K good takes, G cells of a frame, V size of the vector of one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -22,15 +24,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycleback.alignment import dtw_path, match_frames, squared_distances
+from cycleback.applications.anomaly_cells import (
+    MOMENTS,
+    NEAREST,
+    OWN_SHARE,
+    SMOOTHING,
+    CellView,
+    combine_streams,
+    find_tail,
+    moment_centres,
+    running_mean,
+    scale_tail,
+)
+from cycleback.applications.anomaly_timing import PaceChange, PaceModel, sum_runs
+from cycleback.applications.oddities import TIMING, Oddity, Span, flag_frames, name_oddities
 from cycleback.display import show_rows
 from cycleback.embeddings import EmbeddingSet, check_one_action, check_same_encoder
+from cycleback.embeddings.cells import VECTOR_SIZES
+from cycleback.embeddings.embedding_set import ASSUMED_FPS
 from cycleback.errors import EmbeddingError, UserError
 
-NEAREST = 3  # good takes that a frame is compared with: it need not be like any single one
 MIN_TAKES = 5
-MOMENTS = 20  # parts of the action with their own expected distance
-OWN_SHARE = 0.5  # of a moment in its expected distance; the rest is the mean: few takes give noisy estimates
-SMOOTHING = 5  # frames
 MAX_GAP = 5  # frames below the threshold that do not end a span
 MIN_SPAN = 3  # frames; a shorter span is a single bad match
 QUIET_TENTH = 0.1  # of the frames: a take that went wrong has moments that went well
@@ -40,9 +54,12 @@ FAR_BEYOND = 0.5  # another action scores this much above every good take, even 
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+CellSets = Mapping[str, EmbeddingSet]
+"""The cells of some takes, by stream."""
 Verdict = Literal["typical", "something differs", "looks like another action"]
-Span = tuple[int, int]
-"""First and last frame."""
+EMBEDDING = "embedding"
+"""The stream of the embeddings themselves, which aligns the takes."""
+TIMING_SHARE = 0.25  # of the good takes called odd may be so by their timing, the others by their frames
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +74,8 @@ class AnomalyScores:
     # a take whose highest score is above it differs; the stated share of good takes does
     peak_threshold: float
     verdict: Verdict  # on the whole take
+    streams: Mapping[str, Floats] = field(default_factory=dict)  # (N,) by stream, where there are several
+    oddities: tuple[Oddity, ...] = ()  # what is odd, in the order of the frames
 
     @classmethod
     def calibrate(
@@ -67,24 +86,55 @@ class AnomalyScores:
         progress: Floats,
         matches: NDArray[np.int64],
         false_alarms: float,
+        streams: Mapping[str, Floats] | None = None,
+        own_pace: Sequence[float] = (),
+        pace: "TakePace | None" = None,
+        is_missing: Flags | None = None,
     ) -> Self:
-        """Judge `scores` (N,) by the scores of good takes, each left out in turn."""
+        """Judge `scores` (N,) by the scores of good takes, each left out in turn.
+
+        Args:
+            scores: of the take.
+            own_scores: K arrays (N,), of the good takes.
+            progress: (N,), where in the action each frame of the take is.
+            matches: (N, 2), the nearest good take and its frame.
+            false_alarms: see `AnomalyModel.score`.
+            streams: the scores (N,) of the take by stream.
+            own_pace: (K,), how far the pace of each good take is from that of the others.
+            pace: how the take passes through the action.
+            is_missing: whether less has changed in each frame (N,) than in the good takes.
+        """
         if not 0 < false_alarms < 1:
             raise ValueError(f"false_alarms must be between 0 and 1, got {false_alarms}")
         threshold = find_threshold(own_scores, false_alarms)
         peaks = [float(own.max()) for own in own_scores]
-        peak_threshold = float(np.quantile(peaks, 1 - false_alarms, method="higher"))
-        verdict: Verdict = "something differs" if scores.max() > peak_threshold else "typical"
+        by_timing = 0.0 if pace is None else TIMING_SHARE * false_alarms
+        peak_threshold = bound_peak(peaks, false_alarms - by_timing)
+        changes = [] if pace is None else pace.find_changes(bound_peak(own_pace, by_timing))
+        is_odd = bool(changes) or float(scores.max()) > peak_threshold
+        verdict: Verdict = "something differs" if is_odd else "typical"
         quiet, *own_quiet = (float(np.quantile(curve, QUIET_TENTH)) for curve in (scores, *own_scores))
         if quiet > max(0.0, *own_quiet) + FAR_BEYOND:
             verdict = "looks like another action"
         spans = tuple(find_spans(scores, threshold))
-        return cls(scores, progress, matches, spans, threshold, peak_threshold, verdict)
+        by_stream = dict(streams or {})
+        found = cls(scores, progress, matches, spans, threshold, peak_threshold, verdict, by_stream)
+        oddities = name_oddities(spans, changes, by_stream or {EMBEDDING: scores}, is_missing=is_missing)
+        return replace(found, oddities=oddities)
 
     @property
     def flagged(self) -> Flags:
         """Whether each frame (N,) lies in a span."""
         return flag_frames(self.spans, len(self.scores))
+
+    @property
+    def kinds(self) -> list[str]:
+        """What is odd about each frame; empty for most."""
+        kinds = [""] * len(self.scores)
+        for oddity in self.oddities:
+            for frame in range(oddity.first, oddity.last + 1):
+                kinds[frame] = kinds[frame] or oddity.kind
+        return kinds
 
     @property
     def peak(self) -> int:
@@ -99,6 +149,20 @@ class Comparison:
     distances: Floats  # (N,), mean squared distance to the nearest good takes
     progress: Floats  # (N,) in [0, 1], where in the action each frame is: the median over good takes
     matches: NDArray[np.int64]  # (N, 2), the good take that is nearest at each frame, and its frame
+    indices: NDArray[np.int64]  # (K, N), the frame of each good take that goes with each frame
+
+
+@dataclass(frozen=True, eq=False)
+class TakePace:
+    """How a take passes through the action, beside what is usual."""
+
+    model: PaceModel
+    progress: Floats  # (N,) in [0, 1]
+    seconds: Floats  # (N,)
+
+    def find_changes(self, threshold: float) -> list[PaceChange]:
+        """Find the parts that take longer or shorter than usual by more than `threshold` deviations."""
+        return self.model.find_changes(self.progress, self.seconds, threshold=threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +175,7 @@ class View:
 
     def score(self, comparison: Comparison) -> Floats:
         """Return the scores (N,) of a comparison, before smoothing."""
-        expected = np.interp(comparison.progress, _moment_centres(), self.expected)
+        expected = np.interp(comparison.progress, moment_centres(), self.expected)
         return (comparison.distances / expected - 1) / self.spread
 
 
@@ -123,39 +187,89 @@ class AnomalyModel:
     views: tuple[View, ...]  # one per encoder
     own_scores: tuple[Floats, ...]  # K arrays (N,), the scores of each good take when it is left out
     own_comparisons: tuple[Comparison, ...]  # of each good take with the others, in the first view
+    cells: tuple[CellView, ...]  # one per stream; none where only embeddings are known
+    tail: tuple[float, float] | None  # of the scores of good takes in the views, where there are cells
+    own_streams: tuple[Mapping[str, Floats], ...]  # K mappings from a stream to the scores (N,)
+    seconds: tuple[Floats, ...]  # K arrays (N,), of the frames of the good takes
 
     def score_own(self, name: str, *, false_alarms: float = 0.05) -> AnomalyScores:
         """Score one of the good takes against the others; see `score`."""
         k = self.names.index(name)
-        matches = self.own_comparisons[k].matches  # the good takes are counted without this one
+        compared = self.own_comparisons[k]
+        matches = compared.matches  # the good takes are counted without this one
+        durations = self.own_durations
+        others = durations[:k] + durations[k + 1 :]
         return AnomalyScores.calibrate(
             self.own_scores[k],
             self.own_scores[:k] + self.own_scores[k + 1 :],
-            progress=self.own_comparisons[k].progress,
+            progress=compared.progress,
             matches=matches + np.stack([matches[:, 0] >= k, np.zeros(len(matches), bool)], axis=1),
             false_alarms=false_alarms,
+            streams=self.own_streams[k],
+            own_pace=leave_out_each(others),
+            pace=TakePace(PaceModel.fit(others), compared.progress, self.seconds[k]),
+            is_missing=self._find_missing(
+                {each.stream: each.takes[k] for each in self.cells}, compared.indices, without=k
+            ),
         )
 
-    def score(self, *embeddings: ArrayLike, false_alarms: float = 0.05) -> AnomalyScores:
+    def score(
+        self,
+        *embeddings: ArrayLike,
+        false_alarms: float = 0.05,
+        cells: Mapping[str, ArrayLike] | None = None,
+        seconds: ArrayLike | None = None,
+    ) -> AnomalyScores:
         """Score a take.
 
         Args:
             embeddings: (N, D), one array per view, in the same order.
             false_alarms: share of the frames of good takes that may be flagged, and of good takes that may
                 be said to differ.
+            cells: (N, G * V) by stream, of the streams of this model.
+            seconds: (N,) of the frames; default: 30 frames per second.
         """
         if len(embeddings) != len(self.views):
             raise ValueError(f"need embeddings for {len(self.views)} views, got {len(embeddings)}")
         takes = [np.asarray(array, dtype=np.float32) for array in embeddings]
         comparisons = [_compare(take, view.takes) for take, view in zip(takes, self.views, strict=True)]
-        scores = [view.score(each) for view, each in zip(self.views, comparisons, strict=True)]
+        first = comparisons[0]
+        scores = _scale([v.score(each) for v, each in zip(self.views, comparisons, strict=True)], self.tail)
+        parts = {each.stream: _split_cells(each.stream, (cells or {})[each.stream]) for each in self.cells}
+        streams = {EMBEDDING: scores} if self.cells else {}
+        for view in self.cells:
+            streams[view.stream] = view.score(parts[view.stream], first.indices, first.progress)
+        clock = np.arange(len(takes[0])) / ASSUMED_FPS if seconds is None else np.asarray(seconds, np.float64)
+        durations = self.own_durations
         return AnomalyScores.calibrate(
-            _combine_views(scores),
+            combine_streams(list(streams.values()) or [scores]),
             self.own_scores,
-            progress=comparisons[0].progress,
-            matches=comparisons[0].matches,
+            progress=first.progress,
+            matches=first.matches,
             false_alarms=false_alarms,
+            streams={stream: running_mean(own, window=SMOOTHING) for stream, own in streams.items()},
+            own_pace=leave_out_each(durations),
+            pace=TakePace(PaceModel.fit(durations), first.progress, clock),
+            is_missing=self._find_missing(parts, first.indices),
         )
+
+    @property
+    def own_durations(self) -> list[Floats]:
+        """The seconds that each good take spends in each run of parts of the action."""
+        pairs = zip(self.own_comparisons, self.seconds, strict=True)
+        return [sum_runs(compared.progress, seconds) for compared, seconds in pairs]
+
+    def _find_missing(
+        self, cells: Mapping[str, NDArray[np.float32]], indices: NDArray[np.int64], without: int | None = None
+    ) -> Flags | None:
+        """Tell whether less has changed in each frame (N,) of a take than in the good takes."""
+        view = next((each for each in self.cells if each.stream == "change"), None)
+        if view is None:
+            return None
+        takes = [take for k, take in enumerate(view.takes) if k != without]
+        usual = [take[frames].mean(axis=(1, 2)) for take, frames in zip(takes, indices, strict=True)]
+        flags: Flags = cells["change"].mean(axis=(1, 2)) < np.median(usual, axis=0)
+        return flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,24 +286,30 @@ class AnomalyReport:
         return max(self.scores, key=lambda name: float(self.scores[name].scores.max()))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Make one row per frame: video, frame, seconds, score, flagged (1 or 0)."""
+        """Make one row per frame: video, frame, seconds, score, flagged (1 or 0), kind, and stream scores."""
         rows: list[dict[str, Any]] = []
         for name, each in self.scores.items():
-            times, flagged = self.videos.times(name), each.flagged
+            times, flagged, kinds = self.videos.times(name), each.flagged, each.kinds
             first = self.videos.first_frame(name)
             for frame, score in enumerate(each.scores):
                 row = {"video": name, "frame": first + frame, "seconds": round(float(times[frame]), 6)}
-                rows.append(row | {"score": round(float(score), 4), "flagged": int(flagged[frame])})
+                row |= {"score": round(float(score), 4), "flagged": int(flagged[frame]), "kind": kinds[frame]}
+                streams = {stream: round(float(own[frame]), 4) for stream, own in each.streams.items()}
+                rows.append(row | streams)
         return rows
+
+    def describe(self, name: str) -> list[str]:
+        """Say in one sentence each what is odd in a take, by the seconds of its video."""
+        return [oddity.describe(self.videos.times(name)) for oddity in self.scores[name].oddities]
 
     def _repr_html_(self) -> str:
         """Show the verdict on each take as a table in a notebook, the oddest first."""
         takes = sorted(self.to_json().items(), key=lambda item: -item[1]["peak_score"])
-        rows = [{"video": name, **take} for name, take in takes]
+        rows = [{"video": name, **take, "oddities": "; ".join(self.describe(name))} for name, take in takes]
         return show_rows(rows, caption=f"{len(rows)} takes against {len(self.good)} good ones")
 
     def to_json(self) -> dict[str, Any]:
-        """Summarise each take: verdict, peak, threshold and spans, in frames of its file."""
+        """Summarise each take: verdict, peak, threshold, spans and oddities, in frames of its file."""
         first = {name: self.videos.first_frame(name) for name in self.scores}
         return {
             name: {
@@ -198,6 +318,16 @@ class AnomalyReport:
                 "peak_score": round(float(each.scores.max()), 4),
                 "threshold": round(each.threshold, 4),
                 "spans": [[first[name] + frame for frame in span] for span in each.spans],
+                "oddities": [
+                    {
+                        "kind": oddity.kind,
+                        "stream": oddity.stream,
+                        "first_frame": first[name] + oddity.first,
+                        "last_frame": first[name] + oddity.last,
+                        "text": oddity.describe(self.videos.times(name)),
+                    }
+                    for oddity in each.oddities
+                ],
             }
             for name, each in self.scores.items()
         }
@@ -208,6 +338,7 @@ def find_anomalies(
     good: EmbeddingSet | Sequence[EmbeddingSet],
     *,
     false_alarms: float = 0.05,
+    cells: tuple[CellSets, CellSets] | None = None,
 ) -> AnomalyReport:
     """Score videos against good takes of the same action; videos that are themselves good takes are skipped.
 
@@ -215,6 +346,8 @@ def find_anomalies(
         videos: embeddings by one encoder, or one set per encoder.
         good: embeddings of at least MIN_TAKES good takes by the same encoders, in the same order.
         false_alarms: see `AnomalyModel.score`.
+        cells: the cells of the videos and of the good takes (`runs.cells.embed_cells`), to compare them
+            stream by stream.
     """
     views = [videos] if isinstance(videos, EmbeddingSet) else list(videos)
     known = [good] if isinstance(good, EmbeddingSet) else list(good)
@@ -222,23 +355,44 @@ def find_anomalies(
         check_same_encoder({"the good takes": takes.encoder, "the videos": view.encoder})
     check_one_action(known[0], views[0])
     names = _exclude_good_takes(views[0], known[0])
-    model = fit_anomaly_model(*known)
-    scores = {n: model.score(*(view[n] for view in views), false_alarms=false_alarms) for n in names}
+    own, theirs = cells or ({}, {})
+    model = fit_anomaly_model(*known, cells={stream: theirs[stream] for stream in theirs if stream in own})
+    scores = {name: score_take(model, name, views, own, false_alarms=false_alarms) for name in names}
     return AnomalyReport(views[0], known[0], scores)
 
 
-def compare_takes(*views: EmbeddingSet, false_alarms: float = 0.05) -> AnomalyReport:
+def score_take(
+    model: AnomalyModel,
+    name: str,
+    views: Sequence[EmbeddingSet],
+    cells: CellSets,
+    *,
+    false_alarms: float = 0.05,
+) -> AnomalyScores:
+    """Score one take of some embedding sets, by its cells, too, if the model knows those of good takes."""
+    return model.score(
+        *(view[name] for view in views),
+        false_alarms=false_alarms,
+        cells={view.stream: cells[view.stream][name] for view in model.cells},
+        seconds=views[0].times(name),
+    )
+
+
+def compare_takes(
+    *views: EmbeddingSet, false_alarms: float = 0.05, cells: CellSets | None = None
+) -> AnomalyReport:
     """Score each take against all others, such as the repetitions of one video; none is known to be good.
 
     Args:
         views: embeddings of the same takes, at least MIN_TAKES + 1, by one or more encoders.
         false_alarms: see `AnomalyModel.score`.
+        cells: the cells of the takes by stream (`runs.cells.embed_cells`), to compare these, too.
     """
     check_one_action(views[0])
     names = views[0].names
     if len(names) <= MIN_TAKES:
         raise EmbeddingError(f"{len(names)} takes cannot say which is odd: give at least {MIN_TAKES + 1}")
-    model = fit_anomaly_model(*views)
+    model = fit_anomaly_model(*views, cells=cells)
     scores = {name: model.score_own(name, false_alarms=false_alarms) for name in names}
     peaks = np.array([each.scores.max() for each in scores.values()])
     for number, (name, each) in enumerate(scores.items()):
@@ -248,21 +402,25 @@ def compare_takes(*views: EmbeddingSet, false_alarms: float = 0.05) -> AnomalyRe
         if (
             peaks[number] <= usual + ODD_DEVIATIONS * spread
         ):  # some take is always the furthest from the others
-            scores[name] = replace(each, verdict="typical", spans=())
+            scores[name] = replace(each, verdict="typical", spans=(), oddities=())
         else:  # an odd take widens what is usual, so only what no other take ever shows stands out
             spans = tuple(find_spans(each.scores, each.peak_threshold))
             odd: Verdict = "something differs" if each.verdict != "typical" else "typical"
-            scores[name] = replace(each, verdict=odd, spans=spans, threshold=each.peak_threshold)
+            seen = flag_frames(spans, len(each.scores))
+            kept = tuple(o for o in each.oddities if seen[o.first : o.last + 1].any() or o.stream == TIMING)
+            changed = {"verdict": odd, "spans": spans, "oddities": kept, "threshold": each.peak_threshold}
+            scores[name] = replace(each, **changed)  # type: ignore[arg-type]
     return AnomalyReport(views[0], views[0], scores)
 
 
-def fit_anomaly_model(*views: EmbeddingSet) -> AnomalyModel:
+def fit_anomaly_model(*views: EmbeddingSet, cells: CellSets | None = None) -> AnomalyModel:
     """Learn what is normal from good takes.
 
     Args:
         views: embeddings of the same takes, at least MIN_TAKES, by one or more encoders.
+        cells: the cells of the takes by stream, if these are to be compared, too.
     """
-    names = _check_takes(views)
+    names = _check_takes([*views, *(cells or {}).values()], MIN_TAKES)
     own: list[list[Floats]] = []
     compared: list[tuple[Comparison, ...]] = []
     fitted: list[View] = []
@@ -273,8 +431,32 @@ def fit_anomaly_model(*views: EmbeddingSet) -> AnomalyModel:
         fitted.append(view)
         compared.append(left_out)
         own.append([view.score(comparison) for comparison in left_out])
-    scores = tuple(_combine_views(each) for each in zip(*own, strict=True))
-    return AnomalyModel(names, tuple(fitted), scores, compared[0])
+    whole = [np.max(each, axis=0) for each in zip(*own, strict=True)]  # K arrays (N,)
+    tail = find_tail(np.concatenate(whole)) if cells else None
+    cell_views = tuple(
+        CellView.fit(
+            stream,
+            tuple(_split_cells(stream, videos[name]) for name in names),
+            matches=[each.indices for each in compared[0]],
+            progress=[each.progress for each in compared[0]],
+        )
+        for stream, videos in (cells or {}).items()
+    )
+    streams = [
+        {EMBEDDING: _scale([scores], tail)} | {each.stream: each.own_scores[k] for each in cell_views}
+        for k, scores in enumerate(whole)
+    ]
+    smooth = [{s: running_mean(each, window=SMOOTHING) for s, each in own.items()} for own in streams]
+    return AnomalyModel(
+        names,
+        tuple(fitted),
+        tuple(combine_streams(list(each.values())) for each in streams),
+        compared[0],
+        cell_views,
+        tail,
+        tuple(smooth) if cell_views else ({},) * len(names),
+        tuple(np.array(views[0].times(name)) for name in names),
+    )
 
 
 def find_spans(curve: Floats, threshold: float) -> list[Span]:
@@ -286,14 +468,6 @@ def find_spans(curve: Floats, threshold: float) -> list[Span]:
     firsts, lasts = frames[np.r_[0, breaks + 1]], frames[np.r_[breaks, len(frames) - 1]]
     spans = zip(firsts.tolist(), lasts.tolist(), strict=True)
     return [(first, last) for first, last in spans if last - first + 1 >= MIN_SPAN]
-
-
-def flag_frames(spans: Sequence[Span], num_frames: int) -> Flags:
-    """Tell whether each frame (N,) lies in one of the spans."""
-    flags = np.zeros(num_frames, dtype=bool)
-    for first, last in spans:
-        flags[first : last + 1] = True
-    return flags
 
 
 def find_threshold(curves: Sequence[Floats], false_alarms: float) -> float:
@@ -311,12 +485,6 @@ def find_threshold(curves: Sequence[Floats], false_alarms: float) -> float:
     return float(values[low])
 
 
-def running_mean(curve: Floats, *, window: int) -> Floats:
-    """Average `curve` (N,) over an odd number of frames around each; the ends hold their value."""
-    padded = np.pad(curve, window // 2, mode="edge")
-    return np.convolve(padded, np.full(window, 1 / window), mode="valid")
-
-
 def _exclude_good_takes(videos: EmbeddingSet, good: EmbeddingSet) -> list[str]:
     """Names of the videos that are not good takes, which would match themselves."""
     known = {_place(good, name) for name in good.names if good.path(name) is not None}
@@ -332,12 +500,12 @@ def _place(embeddings: EmbeddingSet, name: str) -> tuple[Path | None, int]:
     return None if path is None else path.resolve(), embeddings.first_frame(name)
 
 
-def _check_takes(views: Sequence[EmbeddingSet]) -> tuple[str, ...]:
+def _check_takes(views: Sequence[EmbeddingSet], min_takes: int) -> tuple[str, ...]:
     """Check that all views hold the same takes, and enough of them; return their names."""
     names = views[0].names if views else ()
-    if len(names) < MIN_TAKES:
+    if len(names) < min_takes:
         few = f"{len(names)} good take{'s' * (len(names) != 1)}"
-        raise EmbeddingError(f"{few} cannot say what is typical: give at least {MIN_TAKES}")
+        raise EmbeddingError(f"{few} cannot say what is typical: give at least {min_takes}")
     if any(set(view.names) != set(names) for view in views[1:]):
         raise EmbeddingError("all views must be of the same good takes: embed them again, together")
     return names
@@ -348,14 +516,14 @@ def _fit_view(takes: tuple[NDArray[np.float32], ...], left_out: Sequence[Compari
     distances = np.concatenate([comparison.distances for comparison in left_out])
     progress = np.concatenate([comparison.progress for comparison in left_out])
     reach = 1.5 / MOMENTS
-    away = (progress - _moment_centres()[:, None]) / reach  # (MOMENTS, sum N)
+    away = (progress - moment_centres()[:, None]) / reach  # (MOMENTS, sum N)
     weights = np.exp(-0.5 * away**2) + 1e-12
     own = (weights @ distances) / weights.sum(axis=1)
     mean = float(distances.mean())
     if mean <= 0:
         raise EmbeddingError("the good takes are all the same video: give different takes of the action")
     expected = OWN_SHARE * own + (1 - OWN_SHARE) * mean
-    ratios = distances / np.interp(progress, _moment_centres(), expected)
+    ratios = distances / np.interp(progress, moment_centres(), expected)
     return View(takes, expected, max(float(ratios.std()), 1e-6))
 
 
@@ -376,6 +544,7 @@ def _compare(take: NDArray[np.float32], others: Sequence[NDArray[np.float32]]) -
         distances=np.sort(distances, axis=0)[:NEAREST].mean(axis=0),
         progress=np.median(indices / ends[:, None], axis=0),
         matches=np.stack([nearest, indices[nearest, np.arange(len(take))]], axis=1),
+        indices=indices,
     )
 
 
@@ -388,11 +557,34 @@ def _follow_path(take: NDArray[np.float32], other: NDArray[np.float32]) -> tuple
     return least, match_frames(path)
 
 
-def _combine_views(scores: Sequence[Floats]) -> Floats:
-    """Take the highest score (N,) of all views and smooth it over time."""
-    return running_mean(np.max(scores, axis=0), window=SMOOTHING)
+def _scale(scores: Sequence[Floats], tail: tuple[float, float] | None) -> Floats:
+    """Return the highest score (N,) of all views, as comparable with other streams, if there are any."""
+    highest: Floats = np.max(scores, axis=0)
+    return highest if tail is None else scale_tail(highest, tail)
 
 
-def _moment_centres() -> Floats:
-    """Progress (MOMENTS,) at the middle of each moment."""
-    return (np.arange(MOMENTS) + 0.5) / MOMENTS
+def _split_cells(stream: str, rows: ArrayLike) -> NDArray[np.float32]:
+    """Return rows (N, G * V) as cells (N, G, V)."""
+    array = np.asarray(rows, dtype=np.float32)
+    return array.reshape(len(array), -1, VECTOR_SIZES[stream])
+
+
+def leave_out_each(durations: Sequence[Floats]) -> list[float]:
+    """Return how far each good take is from the pace of the others; `durations` are K arrays (R,)."""
+    others = [[own for n, own in enumerate(durations) if n != k] for k in range(len(durations))]
+    return [PaceModel.fit(rest).peak(own) for rest, own in zip(others, durations, strict=True)]
+
+
+def bound_peak(peaks: Sequence[float], false_alarms: float) -> float:
+    """Return the score that the stated share of new good takes exceeds somewhere.
+
+    The logarithm of 1 + the highest score of a take is taken as normal. Few good takes then give a higher
+    bound, as they say less about the next one (a one-sided prediction interval).
+    """
+    from scipy.special import stdtrit
+
+    logs = np.log1p(np.maximum(peaks, 0))
+    if len(logs) < 2:
+        return float(np.expm1(logs.max()))
+    quantile = float(stdtrit(len(logs) - 1, 1 - false_alarms))
+    return float(np.expm1(logs.mean() + quantile * logs.std(ddof=1) * (1 + 1 / len(logs)) ** 0.5))

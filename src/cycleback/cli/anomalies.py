@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cycleback.cli.bars import counter, progress_bars
 from cycleback.cli.inputs import (
     PRETRAINED,
     check_table_and_picture,
@@ -38,7 +39,7 @@ def anomalies(
         typer.Option(
             "--appearance",
             "--looks",
-            help="Compare untrained features too, to catch changes of appearance.",
+            help="Add untrained features to the embeddings of a run. Their parts are always compared.",
         ),
     ] = False,
     repetitions: Repetitions = False,
@@ -71,12 +72,16 @@ def anomalies(
     if appearance and run != PRETRAINED:
         ways.append({"run": PRETRAINED, "streams": {"appearance": 1.0}, "repetitions": repetitions})
     if good is None:
-        report = compare_takes(*(embed_inputs(videos, **way) for way in ways), false_alarms=false_alarms)
+        takes = [embed_inputs(videos, **way) for way in ways]
+        own = _embed_cells(takes[0])
+        report = compare_takes(*takes, false_alarms=false_alarms, cells=own[0] if own else None)
     else:
         views, known = zip(*(embed_alike(videos, good, **way) for way in ways), strict=True)
         if not repetitions:
             note_repetitions(views[0])
-        report = find_anomalies(views, known, false_alarms=false_alarms)
+        both = _embed_cells(views[0], known[0])
+        cells = (both[0], both[1]) if both else None
+        report = find_anomalies(views, known, false_alarms=false_alarms, cells=cells)
         _note_training_takes(known[0], run)
     if picture is not None:
         write_bytes(picture, draw_oddest(report), overwrite=overwrite)
@@ -92,6 +97,26 @@ def anomalies(
         + f": {files}",
         as_json=as_json,
     )
+
+
+def _embed_cells(*sets: "EmbeddingSet") -> "list[dict[str, EmbeddingSet]]":
+    """Describe the cells of the frames of some sets by stream; nothing if not all videos are there."""
+    from cycleback.embeddings import check_one_action
+    from cycleback.runs.cells import embed_cells, has_videos
+
+    check_one_action(*sets)
+    if not has_videos(*sets):
+        told = "not all videos are there, so only their embeddings are compared, not motion and appearance"
+        print(f"note: {told}", file=sys.stderr)
+        return []
+    with_pose = sets[-1].streams.get("pose", 0) > 0
+    with progress_bars() as display:
+        return [
+            embed_cells(
+                each, with_pose=with_pose, progress=counter(display, "looking at the parts of frames")
+            )
+            for each in sets
+        ]
 
 
 def _note_training_takes(good: "EmbeddingSet", run: str) -> None:
@@ -110,12 +135,12 @@ def _note_training_takes(good: "EmbeddingSet", run: str) -> None:
 
 
 def _print_verdicts(report: "AnomalyReport", *, against: str) -> None:
-    """Print one line per video, and one per span where something differs, in frames of the file."""
+    """Print one line per video, and one per oddity where something differs, in frames of the file."""
     for name, each in report.scores.items():
         peak = float(each.scores.max())
         normal = f"{against} stay below {each.peak_threshold:.1f}"
         print(f"{name}: {each.verdict} (highest score {peak:.1f}, {normal})")
         if each.verdict == "something differs":
-            times, start = report.videos.times(name), report.videos.first_frame(name)
-            for first, last in each.spans:
-                print(f"  frames {start + first}-{start + last}  {times[first]:.2f}-{times[last]:.2f} s")
+            start = report.videos.first_frame(name)
+            for oddity, text in zip(each.oddities, report.describe(name), strict=True):
+                print(f"  frames {start + oddity.first}-{start + oddity.last}  {text}")

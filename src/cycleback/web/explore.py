@@ -5,7 +5,7 @@ Everything is computed from the embeddings when it is first asked for, and kept 
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +17,11 @@ from pydantic import BaseModel
 
 from cycleback.alignment.distances import spread_frames
 from cycleback.applications import measure_progress, transfer_sound, write_with_sound
-from cycleback.applications.anomalies import MIN_TAKES, AnomalyScores, fit_anomaly_model
+from cycleback.applications.anomalies import MIN_TAKES, AnomalyScores, fit_anomaly_model, score_take
 from cycleback.applications.plots.maps import project as project_to_plane
 from cycleback.embeddings import EmbeddingSet
 from cycleback.errors import UserError
+from cycleback.runs.cells import embed_cells, has_videos
 from cycleback.search.corpus import Corpus
 from cycleback.search.hits import find
 from cycleback.search.query import make_frame_query
@@ -65,22 +66,39 @@ class Kept:
 # -------------------------------------------------------------------------------------------- odd takes
 
 
-def score_takes(videos: EmbeddingSet, good: Sequence[str]) -> dict[str, AnomalyScores]:
+def score_takes(
+    videos: EmbeddingSet, good: Sequence[str], *, cells: Mapping[str, EmbeddingSet] | None = None
+) -> dict[str, AnomalyScores]:
     """Score every video against good takes; a good take is scored against the other good takes.
 
     Args:
+        videos: embeddings of all takes.
         good: names of the good takes; empty takes up to 12 videos, evenly spread over the list.
+        cells: the cells of all takes by stream, to compare these, too.
     """
     chosen = list(good) or spread_names(videos.names, MAX_GOOD_TAKES)
     if len(chosen) < MIN_TAKES:
         raise UserError(
             f"{len(chosen)} takes cannot say what is typical; expected at least {MIN_TAKES}: add videos"
         )
-    model = fit_anomaly_model(videos.subset(chosen))
+    own = dict(cells or {})
+    model = fit_anomaly_model(
+        videos.subset(chosen), cells={stream: each.subset(chosen) for stream, each in own.items()}
+    )
     return {
-        name: model.score_own(name) if name in model.names else model.score(videos[name])
+        name: model.score_own(name) if name in model.names else score_take(model, name, [videos], own)
         for name in videos.names
     }
+
+
+def look_at_cells(videos: EmbeddingSet) -> dict[str, EmbeddingSet]:
+    """Describe the cells of the frames of all videos; nothing where a video is gone or cannot be read."""
+    if not has_videos(videos):
+        return {}
+    try:
+        return embed_cells(videos)
+    except UserError:
+        return {}
 
 
 def spread_names(names: Sequence[str], most: int) -> list[str]:
@@ -119,6 +137,16 @@ class HitItem(BaseModel):
     similarity: float  # 1 for an equal frame, 0 for one no nearer than most
 
 
+class OddityItem(BaseModel):
+    """What is odd about a part of a take."""
+
+    kind: str
+    stream: str
+    first: int
+    last: int
+    text: str
+
+
 class TakeItem(BaseModel):
     """How odd one take is, frame by frame."""
 
@@ -128,6 +156,8 @@ class TakeItem(BaseModel):
     threshold: float
     spans: list[tuple[int, int]]
     peak: int
+    oddities: list[OddityItem]  # empty for a typical take
+    streams: list[str]  # that were compared
 
 
 class TrajectoryItem(BaseModel):
@@ -178,7 +208,9 @@ class Explorer:
     def score(self, good: Sequence[str]) -> list[TakeItem]:
         """Score all takes against good ones, the oddest first."""
         names = tuple(map(self.name, good))
-        scores = self.recall("anomalies", names, compute=lambda videos: score_takes(videos, names))
+        cells = self.recall("cells", compute=look_at_cells)
+        scores = self.recall("anomalies", names, compute=lambda v: score_takes(v, names, cells=cells))
+        videos = self._studio.matches.embeddings
         takes = [
             TakeItem(
                 id=video_id(name),
@@ -187,10 +219,21 @@ class Explorer:
                 threshold=round(each.threshold, DIGITS),
                 spans=list(each.spans),
                 peak=each.peak,
+                oddities=[
+                    OddityItem(
+                        kind=oddity.kind,
+                        stream=oddity.stream,
+                        first=oddity.first,
+                        last=oddity.last,
+                        text=oddity.describe(videos.times(name)),
+                    )
+                    for oddity in (each.oddities if each.verdict != "typical" else ())
+                ],
+                streams=[*each.streams],
             )
             for name, each in scores.items()
         ]
-        return sorted(takes, key=lambda take: take.threshold - max(take.scores))
+        return sorted(takes, key=lambda take: (take.verdict == "typical", take.threshold - max(take.scores)))
 
     def place(self, by: str) -> list[TrajectoryItem]:
         """Place the frames of all videos in a plane."""

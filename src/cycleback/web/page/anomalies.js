@@ -53,6 +53,7 @@ export function mount(element, studio) {
         make("span", {class: `verdict ${take.verdict === "typical" ? "is-typical" : "is-odd"}`}, take.verdict),
         make("label", {}, [box, " good take"]),
       ]),
+      oddities(take, (frame) => jump(take.id, frame)),
       thumbnails(take, about),
       plot,
     ]);
@@ -68,6 +69,14 @@ export function mount(element, studio) {
   const stop = studio.listen("embeddings", show);
   show();
   return () => { stop?.(); request?.abort(); clear(); };
+}
+
+function oddities(take, onClick) {
+  return make("ul", {class: "take-oddities"}, take.oddities.map((odd) => {
+    const line = make("li", {"data-kind": odd.kind, title: "Play this part"}, odd.text);
+    line.addEventListener("click", () => onClick(odd.first));
+    return line;
+  }));
 }
 
 function thumbnails(take, about) {
