@@ -9,7 +9,7 @@ from cycleback.prepare.registry import option_names
 
 
 def test_names_are_public() -> None:
-    assert tuple(PREPARERS) == ("pouring", "penn-action", "golfdb", "penn-poses")
+    assert tuple(PREPARERS) == ("pouring", "penn-action", "golfdb", "penn-poses", "lerobot")
     assert all(hasattr(cycleback.prepare, name) for name in cycleback.prepare.__all__)
 
 

@@ -140,7 +140,7 @@ class LeRobotDataset:
 
 def is_lerobot(folder: Path | str) -> bool:
     """Tell whether a folder is a LeRobot data set."""
-    return (Path(folder) / INFO_FILE).is_file()
+    return os.access(folder, os.X_OK) and (Path(folder) / INFO_FILE).is_file()
 
 
 def read_lerobot(folder: Path | str) -> LeRobotDataset:

@@ -62,7 +62,7 @@ def prepare_pouring(
 def _find_shards(source: Path) -> list[_Shard]:
     folder = source / "pouring_tfrecords" if (source / "pouring_tfrecords").is_dir() else source
     shards = []
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         match = SHARD.fullmatch(path.name)
         if match and path.is_file():
             shards.append(_Shard(path, match[1], int(match[2]), int(match[3])))

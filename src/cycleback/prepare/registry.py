@@ -1,12 +1,15 @@
 """Convert published data sets, by name, to data set folders."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_origin, get_type_hints
 
 from cycleback.errors import ConfigError, DataError, did_you_mean
 from cycleback.prepare.golfdb import prepare_golfdb
+from cycleback.prepare.lerobot import prepare_lerobot
 from cycleback.prepare.penn_action import prepare_penn_action, prepare_penn_poses
 from cycleback.prepare.pouring import prepare_pouring
 from cycleback.prepare.writer import new_dataset
@@ -19,6 +22,7 @@ PREPARERS: dict[str, Callable[..., list[str]]] = {
     "penn-action": prepare_penn_action,
     "golfdb": prepare_golfdb,
     "penn-poses": prepare_penn_poses,
+    "lerobot": prepare_lerobot,
 }
 
 
@@ -63,10 +67,7 @@ def prepare(
     source, destination = Path(source), Path(destination)
     if name not in PREPARERS:
         raise DataError(f"no data set is called {name!r}. {did_you_mean(name, PREPARERS)}")
-    options = dict(options or {})
-    for option in options:
-        if option not in option_names(name):
-            raise ConfigError(f"{name} has no option {option!r}. {did_you_mean(option, option_names(name))}")
+    options = {option: _check_option(name, option, value) for option, value in (options or {}).items()}
     if not source.exists():
         raise DataError(f"no {name} at {source}: it does not exist.")
     if source.is_file() and name != "penn-poses":
@@ -84,6 +85,29 @@ def prepare(
         missing=tuple(missing),
         warnings=writer.warnings,
     )
+
+
+def _check_option(name: str, option: str, value: Any) -> object:
+    """Return the value of an option in the type that the function of the data set takes."""
+    if option not in option_names(name):
+        raise ConfigError(f"{name} has no option {option!r}. {did_you_mean(option, option_names(name))}")
+    kind = get_type_hints(PREPARERS[name])[option]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    if kind is bool:
+        fits, expected = isinstance(value, bool), "true or false"
+    elif kind is float:
+        fits, expected = is_number, "a number above 0"
+    elif kind is int:
+        fits, expected = is_number and value == int(value), "a whole number above 0"
+    elif get_origin(kind) is tuple:
+        value = tuple(value.split(",")) if isinstance(value, str) else value
+        fits = isinstance(value, list | tuple) and all(isinstance(each, str) and each for each in value)
+        fits, expected = fits and len(value) > 0, "names, separated by commas"
+    else:
+        fits, expected = isinstance(value, str | Path), "a text"
+    if not fits:
+        raise ConfigError(f"{name}: {option} must be {expected}, got {value!r}")
+    return tuple(value) if isinstance(value, list) else value
 
 
 def option_names(name: str) -> tuple[str, ...]:
