@@ -1,9 +1,9 @@
 """Measure whether commands stay linear with thousands of short videos: time, memory and open files.
 
-Folders of tiny rendered videos, all different in content, go through what `data check`, `embed` and
-`search add` do, each in a process of its own with an empty cache. The encoder is the stream motion, which
-needs no network. Times are those of the processors, of all threads; ratios compare the cost per video
-with that of the smallest folder.
+Folders of tiny rendered videos, all different in content, go through what `data check`, `embed`,
+`search add` and `embed --on local` do, each in a process of its own with an empty cache. The encoder is
+the stream motion, which needs no network. Times are those of the processors, of all threads; ratios compare
+the cost per video with that of the smallest folder.
 
     python benchmarks/many_videos.py -o results/many_videos.json
 """
@@ -17,7 +17,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from cycleback.files import write_json
 from cycleback.video import write_video
 
 SIDE, FRAMES, TEMPLATES = 64, 8, 8
-COMMANDS = ("check", "embed", "embed again", "search")
+COMMANDS = ("check", "embed", "embed again", "search", "corpus", "corpus again")
 
 
 def write_videos(folder: Path, count: int) -> None:
@@ -48,6 +49,20 @@ def write_videos(folder: Path, count: int) -> None:
         (folder / f"clip_{number:05d}.mp4").write_bytes(contents[number % TEMPLATES] + box)
 
 
+def write_run(folder: Path) -> None:
+    """Write a run folder whose encoder is the untrained stream motion."""
+    from cycleback.models import save_encoder
+    from cycleback.recipe import RECIPE_FILE, Recipe, build_encoder, recipe_toml
+    from cycleback.recipe.sections import EncoderSettings
+
+    if folder.exists():
+        return
+    recipe = Recipe(encoder=EncoderSettings(streams=("motion",), embedder="pooled"))
+    folder.mkdir()
+    (folder / RECIPE_FILE).write_text(recipe_toml(recipe))
+    save_encoder(folder, build_encoder(recipe), tomllib.loads(recipe_toml(recipe))["encoder"])
+
+
 def run_command(name: str, folder: Path, work: Path) -> None:
     """Do what a command does."""
     from cycleback.data import check_dataset, read_dataset
@@ -58,6 +73,13 @@ def run_command(name: str, folder: Path, work: Path) -> None:
 
     if name == "check":
         check_dataset(read_dataset(folder))
+    elif name.startswith("corpus"):
+        from cycleback.corpus import embed_corpus
+
+        write_run(work / "run")
+        # worker processes are not counted: what must stay small is the process that hands out
+        report = embed_corpus(folder, work / "corpus", run=work / "run", workers=1, cache=work / "cache")
+        assert not report.failed
     elif name.startswith("embed"):
         encoder = build_pretrained(("motion",))
         embed_videos(encoder, folder, cache=work / "cache").save(work / "set", overwrite=True)
@@ -89,11 +111,11 @@ def measure(call: Callable[[], None]) -> dict[str, float]:
     return {"cpu_s": round(seconds, 2), "peak_mb": round(peak), "open_files": most}
 
 
-def measure_folder(count: int, work: Path) -> dict[str, dict[str, float]]:
-    """Measure every command on a folder of so many videos, each in a process of its own."""
+def measure_folder(count: int, work: Path, commands: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Measure commands on a folder of so many videos, each in a process of its own."""
     write_videos(work / "videos", count)
     found = {}
-    for name in COMMANDS:
+    for name in commands:
         words = [sys.executable, __file__, "--inside", name, "--work", str(work)]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         found[name] = json.loads(done.stdout.splitlines()[-1])
@@ -105,8 +127,8 @@ def summarize(runs: dict[int, dict[str, dict[str, float]]]) -> dict[str, Any]:
     """Add the cost per video of each command over that of the smallest folder."""
     first, last = min(runs), max(runs)
     ratios = {
-        name: round(runs[last][name]["cpu_s"] / last / (runs[first][name]["cpu_s"] / first), 2)
-        for name in COMMANDS
+        name: round(row["cpu_s"] / last / (runs[first][name]["cpu_s"] / first), 2)
+        for name, row in runs[last].items()
     }
     return {"runs": {str(count): run for count, run in runs.items()}, "cost_per_video_ratio": ratios}
 
@@ -119,6 +141,7 @@ def main() -> None:
     parser.add_argument(
         "--counts", type=int, nargs="+", default=[1250, 2500, 5000], help="videos of each folder"
     )
+    parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=list(COMMANDS))
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("-o", "--output", type=Path, help="write the figures to this .json file")
@@ -130,11 +153,11 @@ def main() -> None:
     runs = {}
     for count in arguments.counts:
         with tempfile.TemporaryDirectory() as work:
-            runs[count] = measure_folder(count, Path(work))
-    result = summarize(runs)
+            runs[count] = measure_folder(count, Path(work), arguments.commands)
+        result = summarize(runs)
+        if arguments.output is not None:
+            write_json(arguments.output, result, overwrite=True)  # after each folder: the largest takes long
     print(json.dumps(result["cost_per_video_ratio"]))
-    if arguments.output is not None:
-        write_json(arguments.output, result, overwrite=True)
 
 
 if __name__ == "__main__":
