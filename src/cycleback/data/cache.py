@@ -24,7 +24,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -55,6 +55,8 @@ TIMES_FILE, FRAMES_FILE, MOTION_FILE = "times.npy", "frames.npy", "motion.npy"
 CHUNK_FRAMES = 64  # read at a time to measure motion
 MAX_ATTEMPTS = 4  # to open an entry: another process may be replacing the same damaged one
 TEMPORARY = ".filling-"
+LOCKS = "locks"  # folder of a file for each video that is being decoded
+LOCK_POLL_S = 0.05
 MIN_AGE_S = 60.0  # a temporary folder younger than this may not be locked yet
 AHEAD = 4  # videos that are decoded before they are asked for
 
@@ -221,7 +223,7 @@ class FrameCache:
             f"{nbytes / 2**30:.1f} GiB of frames do not fit into the memory of {device}. "
             "Lower data.frame_size, or use fewer videos."
         )
-        if device.type == "cpu" and nbytes > _memory_bytes():
+        if device.type == "cpu" and nbytes > memory_bytes():
             raise too_large
         try:
             return [torch.tensor(frames, device=device) for frames in videos]
@@ -319,18 +321,45 @@ class FrameCache:
     ) -> CachedFrames:
         self._room.mark()
         folder = self.folder(record)
+        entry = self._open(record, folder)
+        if entry is not None and (not _asks(with_frames, entry) or self._find_frames(entry) is not None):
+            return entry
+        with self._decode_alone(folder, stop):  # meanwhile, another process may have decoded it
+            return self._load_alone(record, folder, stop, with_frames=with_frames)
+
+    def _load_alone(
+        self,
+        record: VideoRecord,
+        folder: Path,
+        stop: threading.Event,
+        *,
+        with_frames: bool | Callable[[CachedFrames], bool],
+    ) -> CachedFrames:
         for attempt in range(MAX_ATTEMPTS):
             is_there = folder.exists()
             entry = self._open(record, folder)
             if entry is not None:
-                are_needed = with_frames if isinstance(with_frames, bool) else with_frames(entry)
-                if not are_needed or self._find_frames(entry) is not None:
+                if not _asks(with_frames, entry) or self._find_frames(entry) is not None:
                     return entry
                 if self._write_frames(record, entry, stop):
                     continue
             if attempt + 1 < MAX_ATTEMPTS:
                 self._write(record, folder, stop, is_damaged=is_there)
         raise DataError(f"{record.name}: its frames cannot be stored in {folder}. Delete that folder.")
+
+    @contextmanager
+    def _decode_alone(self, folder: Path, stop: threading.Event) -> Iterator[None]:
+        """Keep other processes and threads from decoding the same video until the block ends.
+
+        The lock of a killed process is free again. A cache that cannot be written has no locks.
+        """
+        lock = self.root / LOCKS / folder.name
+        with ExitStack() as held:
+            while not _try_lock(lock, held):
+                if stop.is_set():
+                    raise DataError("decoding was stopped")
+                time.sleep(LOCK_POLL_S)
+            yield
 
     def _open(self, record: VideoRecord, folder: Path) -> CachedFrames | None:
         """Open the entry in `folder`, or return None if it is missing or damaged (truncated, unreadable)."""
@@ -391,7 +420,29 @@ class FrameCache:
         self._room.grew(size)
 
 
-def _memory_bytes() -> float:
+def _try_lock(lock: Path, held: ExitStack) -> bool:
+    """Take a lock until `held` is closed, which removes its file; return whether it was free."""
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        lock.touch()
+    except OSError:  # the cache cannot be written, and whoever writes next says so
+        return True
+    with ExitStack() as taken:
+        try:
+            if not taken.enter_context(hold_lock(lock, wait=False)):
+                return False
+        except FileNotFoundError:  # its owner has just removed it
+            return False
+        held.push(taken.pop_all())
+    held.callback(lock.unlink, missing_ok=True)
+    return True
+
+
+def _asks(with_frames: bool | Callable[[CachedFrames], bool], entry: CachedFrames) -> bool:
+    return with_frames if isinstance(with_frames, bool) else with_frames(entry)
+
+
+def memory_bytes() -> float:
     """Return the memory of this machine; infinite if the system does not tell."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -33,6 +33,7 @@ from cycleback.models import Base, Encoder, FusedBase, build_base, build_embedde
 from cycleback.recipe.sections import DataSettings, EncoderSettings, LossSettings, Recipe
 from cycleback.training import BatchMaker, OptimizerSettings
 from cycleback.training.matches import Matches
+from cycleback.training.videos import count_frames
 
 # (settings, embedding size, number of phases) -> loss
 LOSSES: Mapping[str, Callable[[LossSettings, int, int], Loss]] = {
@@ -147,7 +148,7 @@ def _groups(settings: OptimizerSettings, modules: Sequence[nn.Module]) -> list[d
 
 def build_batches(
     recipe: Recipe,
-    videos: list[Tensor],
+    videos: Sequence[Tensor],
     actions: list[str],
     *,
     encoder: Encoder,
@@ -161,7 +162,8 @@ def build_batches(
     `mirrored` are the same videos from the other side.
     """
     sample = SAMPLERS[recipe.data.sampler](recipe.data)
-    _warn_about_short_videos([len(video) for video in videos], recipe.data.frames_per_video)
+    lengths = count_frames(videos)
+    _warn_about_short_videos(lengths, recipe.data.frames_per_video)
     losses = recipe.loss
     return BatchMaker(
         videos,
@@ -179,6 +181,7 @@ def build_batches(
         mirrored=mirrored,
         matches=Matches(sides or videos) if losses.is_used("match") else None,
         context_scale=recipe.data.context_scale,
+        lengths=lengths,
     )
 
 

@@ -52,6 +52,7 @@ class DataSettings:
     frames_per_video: Annotated[int, Range(2, 10_000)] = 32
     stride: Stride = 16  # frames between two sampled frames, of sampler "strided"
     context_scale: tuple[Factor, Factor] = (1.0, 1.0)  # factor on the context stride, drawn once per clip
+    storage: Literal["auto", "memory", "mapped"] = "auto"  # where the frames of a trained base are kept
 
     def __post_init__(self) -> None:
         low, high = self.context_scale
@@ -435,7 +436,7 @@ class Recipe:
         return unused_settings(lambda key: attrgetter(key)(self))
 
 
-_PICTURES = "augment data.frame_size data.fit encoder.train_base"
+_PICTURES = "augment data.frame_size data.fit data.storage encoder.train_base"
 _BASE = " ".join(["encoder.base encoder.train_base", *(f"encoder.{name}" for name in BASES)])
 # losses with a section of their name, which no other loss reads
 _OWN_SETTINGS = (
@@ -498,7 +499,7 @@ RULES = (
     Rule(f"{_PICTURES} {_TRAINED_BASE}", "encoder.base", refused="vector"),
     Rule("encoder.streams", "encoder.base", refused="vector"),
     Rule(f"{_BASE} {_TRAINED_BASE}", "encoder.streams", ("appearance",)),
-    Rule(f"augment {_TRAINED_BASE}", "encoder.train_base", ("all", "bn")),
+    Rule(f"augment data.storage {_TRAINED_BASE}", "encoder.train_base", ("all", "bn")),
     Rule("data.context_scale", "encoder.embedder", ("conv", "mlp", "transformer")),
     Rule("data.stride", "data.sampler", ("strided",)),
     Rule(f"{_COLOURS} augment.flip augment.crop augment.noise", "augment.enabled", (True,)),

@@ -1,6 +1,7 @@
 """Train an encoder on a folder of videos into a run folder."""
 
 import dataclasses
+import math
 import os
 import shutil
 import tomllib
@@ -49,6 +50,7 @@ from cycleback.training.failures import explain_save_failures
 from cycleback.training.held_out import MAX_VIDEOS, choose_held_out, embed_video, held_out_cycle_rate
 from cycleback.training.state import Restart
 from cycleback.training.videos import (
+    fill_share,
     fit_base,
     label_phases,
     load_mirrored,
@@ -91,7 +93,7 @@ def train(
     ):
         progress = progress if progress is not None and processes.is_first else Progress()
         is_new = processes.is_first and not resume
-        with processes.first_alone():  # it makes the folder and fills the cache, which the others then read
+        with processes.first_alone():  # it makes the folder, which the others then read
             dataset = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
             _check_loss(recipe or Recipe())
             if not resume:  # a resumed run keeps its videos
@@ -103,11 +105,12 @@ def train(
                     f"{output} keeps the untrained encoder: there is nothing to resume. Train anew."
                 )
             recipe = create_run(output, recipe or Recipe(), dataset) if is_new else open_run(output, dataset)
-            with remove_unsaved(output, is_new=is_new):
+        with remove_unsaved(output, is_new=is_new):
+            _fill_together(output, recipe, dataset, cache=cache, progress=progress, processes=processes)
+            with processes.first_alone():  # it finds what all have filled
                 trainer, evaluate_held_out = _prepare(
                     output, recipe, dataset, cache=cache, progress=progress, processes=processes
                 )
-        with remove_unsaved(output, is_new=is_new):
             state = _run(trainer, output, recipe, evaluate_held_out, progress=progress)
         frames = FrameCache(cache, size=trainer.encoder.frame_size, fit=trainer.encoder.fit)
         if not state.is_interrupted:
@@ -251,6 +254,41 @@ def _check_loss(recipe: Recipe) -> None:
         )
 
 
+def _fill_together(
+    output: Path,
+    recipe: Recipe,
+    dataset: Dataset,
+    *,
+    cache: Path | None,
+    progress: Progress,
+    processes: Processes,
+) -> None:
+    """Let each process decode its share of the videos, and compute what a frozen base sees of them."""
+    if processes.world_size == 1:
+        return
+    records = run_records(output, dataset, "train")
+    if recipe.run.select_every:
+        records += choose_held_out(run_records(output, dataset, "held_out"))
+    encoder = _build_encoder(recipe, processes.device)
+    fill_share(
+        encoder,
+        records,
+        frames=FrameCache(cache, size=encoder.frame_size, fit=encoder.fit),
+        processes=processes,
+        on_frames=progress.on_frames,
+        on_features=progress.on_features,
+    )
+
+
+def _build_encoder(recipe: Recipe, device: torch.device) -> Encoder:
+    """Build the encoder with which a training starts."""
+    torch.manual_seed(recipe.run.seed)
+    encoder = build_encoder(recipe)
+    if recipe.run.start_from:
+        load_weights(find_run(recipe.run.start_from), encoder)
+    return encoder.to(device)
+
+
 def _prepare(
     output: Path,
     recipe: Recipe,
@@ -262,18 +300,23 @@ def _prepare(
 ) -> tuple[Trainer, Callable[[], float] | None]:
     """Load the videos; return the trainer and, if the recipe selects weights, the held-out evaluation."""
     records, device = run_records(output, dataset, "train"), processes.device
-    torch.manual_seed(recipe.run.seed)
-    encoder = build_encoder(recipe)
-    if recipe.run.start_from:
-        load_weights(find_run(recipe.run.start_from), encoder)
-    encoder = encoder.to(device)
+    encoder = _build_encoder(recipe, device)
     frames = FrameCache(cache, size=encoder.frame_size, fit=encoder.fit)
     counters = {"on_frames": progress.on_frames, "on_features": progress.on_features}
     streams = None
     if not recipe.run.start_from or encoder.input_kind == "vectors":
         streams = fit_base(encoder, records, frames=frames, **counters)
     counters = {} if streams is not None else counters  # they have counted everything
-    videos = load_videos(encoder, records, frames=frames, device=device, streams=streams, **counters)
+    videos = load_videos(
+        encoder,
+        records,
+        frames=frames,
+        device=device,
+        streams=streams,
+        storage=recipe.data.storage,
+        sharers=processes.local_size,
+        **counters,
+    )
     labels = None
     if recipe.loss.is_used("supervised"):
         times = {record.name: load_times(record, frames) for record in records}
@@ -299,6 +342,8 @@ def _prepare(
         processes=processes,
         slow_momentum=recipe.loss.next_frame.momentum,
     )
+    if not processes.is_first:  # which alone evaluates
+        return trainer, (lambda: math.nan) if recipe.run.select_every else None
     return trainer, _held_out_evaluation(output, recipe, dataset, encoder=encoder, frames=frames)
 
 

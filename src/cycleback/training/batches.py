@@ -61,6 +61,7 @@ class BatchMaker:
     mirrored: Sequence[Tensor] | None = None  # the mirrored videos: each clip is drawn from either
     matches: Callable[[int, int], Tensor] | None = None  # (u, v) -> frame of v for each of u (N,)
     context_scale: tuple[float, float] = (1.0, 1.0)  # of the factor on `context_stride`, drawn per clip
+    lengths: Sequence[int] | None = None  # frames of each video; None: those of `videos`, which are opened
     _orders: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -90,7 +91,7 @@ class BatchMaker:
         return Batch(
             inputs=clips([self._choose_sides(number, videos, view=view) for view in looks]),
             times=torch.stack(
-                [frames.float() / len(self.videos[v]) for v, frames in zip(videos, anchors, strict=True)]
+                [frames.float() / self._count(v) for v, frames in zip(videos, anchors, strict=True)]
             ),
             frames=torch.stack(anchors),
             videos=tuple(videos),
@@ -128,7 +129,7 @@ class BatchMaker:
 
     def _draw(self, video: int, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Draw the indices (T,) of the anchors, and of their positives if a loss needs them."""
-        num_frames = len(self.videos[video])
+        num_frames = self._count(video)
         anchors = self.sample(num_frames, generator)
         if self.ahead is not None:
             return anchors, (anchors + self.ahead).clamp_max(num_frames - 1)
@@ -138,6 +139,9 @@ class BatchMaker:
                 anchors, window=window, num_frames=num_frames, generator=generator
             )
         return anchors, self.sample(num_frames, generator) if self.second_view else None
+
+    def _count(self, video: int) -> int:
+        return len(self.videos[video]) if self.lengths is None else self.lengths[video]
 
     def _strides(self, number: int, count: int, *, view: int = 0) -> list[int]:
         """Draw the context stride of each of `count` clips."""

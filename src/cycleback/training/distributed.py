@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from cycleback.errors import TrainingError
 
 TIMEOUT = timedelta(hours=6)  # the other processes wait while the first one decodes videos
+Item = TypeVar("Item")
 BUCKET_ELEMENTS = 2**24  # gradients sent at once: 64 MiB in float32
 
 
@@ -38,6 +39,11 @@ class Processes:
     rank: int = 0
     world_size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def local_size(self) -> int:
+        """How many processes of the group run on this machine, as torchrun tells."""
+        return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if self.world_size > 1 else 1
 
     @property
     def is_first(self) -> bool:
@@ -106,6 +112,21 @@ class Processes:
         if self.any(False):
             raise TrainingError(f"process {self.rank} stops: the first process failed, see its message")
         yield
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Run the body in all processes at once; if it fails in one, all stop."""
+        try:
+            yield
+        except BaseException:
+            self.any(True)
+            raise
+        if self.any(False):
+            raise TrainingError(f"process {self.rank} stops: another process failed, see its message")
+
+    def deal(self, items: Sequence[Item]) -> list[Item]:
+        """Return the items that are this process's to work on."""
+        return list(items[self.rank :: self.world_size])
 
 
 class _Gather(torch.autograd.Function):

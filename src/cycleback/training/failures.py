@@ -11,10 +11,9 @@ import torch
 import torch.distributed as dist
 from safetensors import SafetensorError
 
-from cycleback.errors import CheckpointError, TrainingError, UserError
+from cycleback.errors import CheckpointError, TrainingError, UserError, is_out_of_memory
 
 INTACT = "the last saved state is intact"
-OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 SAME_PRESS_S = 1.0  # a launcher forwards the signal that the terminal has sent already
 
 
@@ -56,7 +55,7 @@ def explain_failures(step: int, device: torch.device) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        if _is_out_of_memory(error):
+        if is_out_of_memory(error):
             raise TrainingError(
                 f"out of memory on {device} at update {step + 1}. Lower optimizer.batch_size, "
                 f"data.frames_per_video or data.frame_size; {INTACT}."
@@ -100,8 +99,3 @@ def _cannot_save(folder: Path, reason: str) -> CheckpointError:
     return CheckpointError(
         f"cannot save the run in {folder}: {reason}. Free some space and resume with --resume; {INTACT}."
     )
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    is_named = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
-    return is_named or any(words in str(error) for words in OUT_OF_MEMORY)

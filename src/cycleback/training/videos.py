@@ -4,8 +4,12 @@ Shapes: N frames of a video, H W pixels, S numbers per frame of a sequence, V of
 velocities), F feature channels, h w feature map.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,12 +17,56 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cycleback.data import FrameCache, VideoRecord, event_frames, load_sequence, phases_from_events
+from cycleback.data.cache import memory_bytes
 from cycleback.embeddings.features import FusedFeatures, open_features
 from cycleback.errors import DataError
 from cycleback.models import Base, Encoder, FusedBase, VectorBase
 from cycleback.progress import Counter, ignore
+from cycleback.training.distributed import Processes
 
 UNLABELLED = -1
+Storage = Literal["auto", "memory", "mapped"]
+MEMORY_SHARE = 0.5  # of the memory that videos may take before they are mapped from disk
+KEPT_MAPS = 128  # videos that are mapped at a time: each takes a file handle
+
+
+class MappedVideos(Sequence[Tensor]):
+    """Videos that stay on disk: of each, only the frames of a batch are read.
+
+    Args:
+        records: the videos.
+        load: maps one of them from disk.
+        lengths: frames of each video.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[VideoRecord],
+        load: Callable[[VideoRecord], NDArray[Any]],
+        lengths: Sequence[int],
+    ) -> None:
+        self.records, self.lengths = list(records), list(lengths)
+        self._open = lru_cache(maxsize=KEPT_MAPS)(lambda number: _map_tensor(load(self.records[number])))
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, number: Any) -> Any:
+        """Return all frames (N, ...) of a video; those that are not used are not read."""
+        if not -len(self) <= number < len(self):
+            raise IndexError(number)
+        return self._open(number % len(self))
+
+
+def _map_tensor(array: NDArray[Any]) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of arrays that must not be written; nobody does
+        return torch.from_numpy(array)
+
+
+def count_frames(videos: Sequence[Tensor]) -> list[int]:
+    """Return the frames of each video, without opening any that is mapped."""
+    return videos.lengths if isinstance(videos, MappedVideos) else [len(video) for video in videos]
 
 
 def load_videos(
@@ -30,23 +78,69 @@ def load_videos(
     on_frames: Counter = ignore,
     on_features: Counter = ignore,
     streams: FusedFeatures | None = None,
-) -> list[Tensor]:
-    """Load each video whole onto `device`.
+    storage: Storage = "memory",
+    sharers: int = 1,
+) -> Sequence[Tensor]:
+    """Load each video whole onto `device`, or map its frames from the cache.
 
     A video is frames (N, H, W, 3) uint8; with a frozen base, feature maps (N, F, h, w) float16, or float32 of
     streams, computed once; for sequences, vectors (N, V) float32. `streams` are those of `fit_base`.
+
+    Args:
+        storage: "memory"; "mapped": frames stay on disk, and videos may be larger than memory; "auto" maps
+            frames that would take more than half of the memory.
+        sharers: processes of this machine that each load the videos.
     """
     if encoder.input_kind == "vectors":
         return [encoder.base.prepare(load_vectors(record, encoder.base)).to(device) for record in records]
     _require_videos(records)
     frames.fill(records, progress=on_frames, with_frames=encoder.train_base != "frozen")
     if encoder.train_base != "frozen":
+        counts = [frames.load(record).num_frames for record in records]
+        if _is_mapped(storage, sum(counts) * 3 * math.prod(frames.size), device=device, sharers=sharers):
+            for record in records:
+                frames.keep(record)
+            return MappedVideos(records, lambda record: frames.load(record).frames, counts)
         return frames.load_tensors(records, device=device)
     features = streams or open_features(frames, encoder.base, device=device)
     features.fill(records, progress=on_features)
     if isinstance(features, FusedFeatures) and streams is None:
         features.orient(records)
     return [torch.from_numpy(np.array(features.load(record))).to(device) for record in records]
+
+
+def _is_mapped(storage: Storage, nbytes: int, *, device: torch.device, sharers: int) -> bool:
+    """Decide whether frames of `nbytes` stay on disk."""
+    if storage != "auto":
+        return storage == "mapped"
+    if device.type == "cuda":
+        return nbytes > MEMORY_SHARE * torch.cuda.mem_get_info(device)[0]
+    return nbytes * sharers > MEMORY_SHARE * memory_bytes()
+
+
+def fill_share(
+    encoder: Encoder,
+    records: Sequence[VideoRecord],
+    *,
+    frames: FrameCache,
+    processes: Processes,
+    on_frames: Counter = ignore,
+    on_features: Counter = ignore,
+) -> None:
+    """Decode this process's share of the videos into the cache, and compute what a frozen base sees of them.
+
+    If the processes share the cache, each video is decoded once by all of them together.
+    """
+    if encoder.input_kind == "vectors" or processes.world_size == 1:
+        return
+    _require_videos(records)
+    own = processes.deal(records)
+    is_frozen = encoder.train_base == "frozen"
+    with processes.together():
+        frames.fill(own, progress=on_frames, with_frames=not is_frozen)
+        if is_frozen or isinstance(encoder.base, FusedBase):
+            features = open_features(frames, encoder.base, device=encoder.device)
+            features.fill(own, progress=on_features)
 
 
 def load_sides(
@@ -103,7 +197,8 @@ def fit_base(
 def _require_videos(records: Sequence[VideoRecord]) -> None:
     for record in records:
         if record.kind == "sequence":
-            raise DataError(f"{record.path} is a sequence of vectors: set encoder.base='vector'")
+            advice = "set encoder.base='vector', or use --recipe poses"
+            raise DataError(f"{record.path} is a sequence of vectors: {advice}")
 
 
 def load_vectors(record: VideoRecord, base: Base | None = None) -> Tensor:
