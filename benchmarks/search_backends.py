@@ -1,198 +1,186 @@
-"""Compare approximate search libraries on frames that move as video embeddings do: faiss and LanceDB.
+"""Search many frames with the exact index and with its LanceDB table: recall, time, memory, size on disk.
 
-Each library keeps the rows uncompressed in about sqrt(rows) cells and searches the 32 cells nearest to a
-query.
-Measured per library: recall@10 against the exact search, milliseconds per query (p50, p99 and the first one),
-seconds to build, peak memory to build and to search, and size on disk.
+The frames are made from real embeddings, so that they lie as close together as those of videos do: each video
+follows the path of a real one at its own pace, shifted by a difference between two real videos, with a random
+walk and noise of the size of a real step. `--source` is an embedding set of real videos, made by `cycleback
+embed`; without it 12 videos are rendered and embedded. Principal components bring it to the wanted size. The
+queries are frames of videos that are not in the index.
 
-The data are videos of 200 frames: each follows the path of one of 50 actions at its own pace, shifted, with a
-random walk of its own. The 200 queries are frames of videos that are not in the data.
-
-Each part runs in a process of its own, and its result is written at once, so that an interrupted comparison
-resumes with the next part. Compare the libraries with each other; the times depend on the machine.
+Both search with `find` for the ten best videos: of all frames, of one action (a tenth), of one golfer (a
+twentieth), and of a fifth of each video by time. Recall@10 is the share of the hits of the exact search that
+the table finds, too. Each part runs in a process of its own, and its result is written at once, so that an
+interrupted comparison resumes with the next part. Memory is the peak of the process, with mapped files.
 
 Example:
-    pip install faiss-cpu lancedb
-    python benchmarks/search_backends.py --rows 1000000 --size 128
-    python benchmarks/search_backends.py --rows 10000000 --size 64 --work /tmp/search
+    pip install 'cycleback[search]'
+    python benchmarks/search_backends.py --rows 1000000 --size 128 --source golf.emb
+    python benchmarks/search_backends.py --rows 10000000 --size 64 --source golf.emb --work /tmp/search
+    python benchmarks/search_backends.py --sweep --rows 1000000 --size 128     # how the settings were chosen
 """
 
 import argparse
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cycleback.arrays import write_rows
+from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings.folder import SetIndex, VideoEntry, new_folder, write_index
 from cycleback.files import write_json
 from cycleback.provenance import commit, package_versions
+from cycleback.search import Filter, Hit, SearchIndex, backend, find, make_vector_query, open_backend
+from cycleback.search.hits import Backend
+from cycleback.search.index import IndexedVideo, Manifest
 
-FRAMES, ACTIONS, WAVES, QUERIES, HITS = 200, 50, 6, 200, 10
-CELLS_PROBED, TRAINING_ROWS, BLOCK_ROWS = 32, 64, 20_000
-MARKS = {"build": "build_s", "search": "recall_at_10"}  # step of a library -> a figure that shows it is done
+FRAMES, FPS, ACTIONS, GOLFERS, HITS = 200, 30, 10, 20, 10
+QUERIES = {"all": 100, "action": 30, "tag": 30, "time": 30}
+FILTERS = {
+    "all": Filter(),
+    "action": Filter(action="action3"),
+    "tag": Filter(tags={"golfer": "golfer7"}),
+    "time": Filter(seconds=(2.0, 2.0 + FRAMES / FPS / 5)),
+}
+PARTS = ("data", "exact", "build", "lancedb")
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "search_backends.json"
 Floats = NDArray[np.float32]
-Search = Callable[[Floats], NDArray[np.int64]]  # query (D,) -> rows (HITS,), nearest first
 
 
-def make_videos(count: int, size: int, seed: int) -> Iterator[Floats]:
-    """Draw the embeddings (FRAMES, size) of `count` videos."""
-    actions = np.random.default_rng(0)
-    centres = actions.normal(size=(ACTIONS, size))
-    waves = actions.normal(size=(ACTIONS, 2 * WAVES, size)) / np.tile(np.arange(1, WAVES + 1), 2)[:, None]
-    generator = np.random.default_rng(seed)
+def read_source(source: Path | None, size: int, folder: Path) -> list[Floats]:
+    """Return the embeddings (N, size) of real videos, by their principal components."""
+    if source is None:
+        from cycleback.runs import embed_videos
+        from cycleback.synth import write_dataset
+
+        write_dataset(folder / "clips", videos=12, size=96, jobs=1)
+        videos = embed_videos("pretrained", folder / "clips")
+    else:
+        videos = EmbeddingSet.load(source)
+    rows = np.concatenate([videos[name] for name in videos]).astype(np.float64)
+    rows -= rows.mean(axis=0)
+    _, _, axes = np.linalg.svd(rows[:: max(1, len(rows) // 4096)], full_matrices=False)
+    return [((videos[name] - rows.mean(axis=0)) @ axes[:size].T).astype(np.float32) for name in videos]
+
+
+def make_videos(real: list[Floats], count: int, seed: int) -> Iterator[Floats]:
+    """Draw the embeddings (FRAMES, size) of `count` videos like the real ones."""
+    chance = np.random.default_rng(seed)
+    size = real[0].shape[1]
+    means = np.stack([video.mean(axis=0) for video in real])
+    steps = np.concatenate([np.diff(video, axis=0) for video in real]).std(axis=0)
     for _ in range(count):
-        action = generator.integers(ACTIONS)
-        pace = generator.uniform(0.2, 1, FRAMES).cumsum()[:, None] / FRAMES * np.arange(1, WAVES + 1) * np.pi
-        path = np.concatenate([np.sin(pace), np.cos(pace)], axis=1) @ waves[action]  # (FRAMES, size)
-        walk = generator.normal(0, 0.03, (FRAMES, size)).cumsum(axis=0) + generator.normal(0, 0.3, size)
-        yield (centres[action] + path + walk).astype(np.float32)
+        path = real[chance.integers(len(real))]
+        pace = chance.uniform(0.3, 1, FRAMES).cumsum()
+        place = (pace - pace[0]) / (pace[-1] - pace[0]) * (len(path) - 1)
+        low = np.minimum(place.astype(int), len(path) - 2)
+        part = (place - low)[:, None]
+        one, other = means[chance.integers(len(real), size=2)]
+        walk = chance.normal(0, 0.3, (FRAMES, size)).cumsum(axis=0) + chance.normal(0, 0.5, (FRAMES, size))
+        video = path[low] * (1 - part) + path[low + 1] * part + (one - other) * chance.uniform(0, 0.5)
+        yield (video + walk * steps).astype(np.float32)
 
 
-def open_rows(work: Path, size: int) -> Floats:
-    """Map the rows (R, size) from disk."""
-    return np.memmap(work / "rows.bin", dtype=np.float32, mode="r").reshape(-1, size)
-
-
-def write_data(work: Path, rows: int, size: int) -> dict[str, float]:
-    """Write the rows and the queries."""
-    with (work / "rows.bin").open("wb") as file:
-        for video in make_videos(rows // FRAMES, size, seed=1):
-            file.write(video.tobytes())
-    queries = [video[FRAMES // 3] for video in make_videos(QUERIES, size, seed=2)]
+def write_data(work: Path, rows: int, size: int, source: Path | None) -> dict[str, float]:
+    """Write an index of `rows` frames in one shard, and the queries."""
+    with tempfile.TemporaryDirectory() as folder:
+        real = read_source(source, size, Path(folder))
+    index, count = work / "index", rows // FRAMES
+    times = np.arange(FRAMES) / FPS
+    entries = [VideoEntry(f"v{i:07d}", i * FRAMES, FRAMES, f"action{i % ACTIONS}") for i in range(count)]
+    with new_folder(index / "shard-00001", overwrite=True) as draft:
+        with (
+            write_rows(draft / "embeddings.npy", np.float32, (size,)) as add_rows,
+            write_rows(draft / "times.npy", np.float64, ()) as add_times,
+        ):
+            for video in make_videos(real, count, seed=1):
+                add_rows(video)
+                add_times(times)
+        arrays = (np.load(draft / f"{name}.npy", mmap_mode="r") for name in ("embeddings", "times"))
+        write_index(draft, SetIndex.build(entries, event_names=[], encoder=None), *arrays)
+    golfers = {entry.name: {"golfer": f"golfer{i * 7 % GOLFERS}"} for i, entry in enumerate(entries)}
+    known = {name: IndexedVideo(name, "shard-00001", name, tags=tags) for name, tags in golfers.items()}
+    Manifest(None, None, size, known, next_shard=2).write(index)
+    queries = [video[FRAMES // 3] for video in make_videos(real, max(QUERIES.values()), seed=2)]
     np.save(work / "queries.npy", np.stack(queries))
-    return {"disk_gb": gigabytes(work / "rows.bin")}
+    return {"disk_gb": gigabytes(index / "shard-00001")}
 
 
-def search_exactly(work: Path, rows: int, size: int) -> dict[str, float]:
-    """Find the nearest rows of every query by comparing all of them."""
-    data = open_rows(work, size)
-    norms = np.concatenate([np.einsum("rd,rd->r", block, block) for block in blocks(data)])
-
-    def search(query: Floats) -> NDArray[np.int64]:
-        products = np.concatenate([block @ query for block in blocks(data)])
-        distances = norms - 2 * products
-        near = np.argpartition(distances, 4 * HITS)[: 4 * HITS]
-        apart = data[near].astype(np.float64) - query  # the product rounds; rank the nearest precisely
-        return near[np.argsort(np.einsum("nd,nd->n", apart, apart))[:HITS]]
-
-    found, times = time_queries(search, np.load(work / "queries.npy"), warm_up=1)
-    np.save(work / "exact.npy", found)
-    return {**times, "search_memory_gb": peak_gb()}
-
-
-def build_faiss(work: Path, rows: int, size: int) -> None:
-    """Build the cells in memory and write them to one file."""
-    import faiss
-
-    data, cells = open_rows(work, size), int(rows**0.5)
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(size), size, cells)
-    index.train(np.ascontiguousarray(data[:: max(1, rows // (cells * TRAINING_ROWS))]))
-    for block in blocks(data):
-        index.add(np.ascontiguousarray(block))
-    faiss.write_index(index, str(work / "faiss"))
-
-
-def open_faiss(work: Path) -> Search:
-    """Open the faiss file, mapped into memory."""
-    import faiss
-
-    index = faiss.read_index(str(work / "faiss"), faiss.IO_FLAG_MMAP)
-    index.nprobe = CELLS_PROBED
-    return lambda query: index.search(query[None], HITS)[1][0]
-
-
-def build_lancedb(work: Path, rows: int, size: int) -> None:
-    """Write the table, then its cells."""
-    import lancedb
-    import pyarrow
-    from lancedb.index import IvfFlat
-
-    vectors = pyarrow.list_(pyarrow.float32(), size)
-    schema = pyarrow.schema([("row", pyarrow.int64()), ("vector", vectors)])
-
-    def batches() -> Iterator[Any]:
-        start = 0
-        for block in blocks(open_rows(work, size)):
-            numbers = pyarrow.array(np.arange(start, start + len(block)))
-            flat = pyarrow.array(np.ascontiguousarray(block).ravel())
-            columns = [numbers, pyarrow.FixedSizeListArray.from_arrays(flat, size)]
-            yield pyarrow.record_batch(columns, schema=schema)
-            start += len(block)
-
-    table = lancedb.connect(str(work / "lancedb")).create_table("frames", data=batches(), schema=schema)
-    table.create_index("vector", config=IvfFlat(distance_type="l2", num_partitions=int(rows**0.5)))
-
-
-def open_lancedb(work: Path) -> Search:
-    """Open the table on disk."""
-    import lancedb
-
-    table = lancedb.connect(str(work / "lancedb")).open_table("frames")
-
-    def search(query: Floats) -> NDArray[np.int64]:
-        found = table.search(query).nprobes(CELLS_PROBED).limit(HITS).select(["row", "_distance"])
-        return found.to_arrow()["row"].to_numpy()
-
-    return search
-
-
-BUILD = {"faiss": build_faiss, "lancedb": build_lancedb}
-OPEN = {"faiss": open_faiss, "lancedb": open_lancedb}
-
-
-def measure_build(name: str, work: Path, rows: int, size: int) -> dict[str, float]:
-    """Build a library's index anew; seconds, peak memory and size on disk."""
-    target = work / name
-    shutil.rmtree(target, ignore_errors=True) if target.is_dir() else target.unlink(missing_ok=True)
+def search(work: Path, name: str) -> dict[str, Any]:
+    """Search with each filter; milliseconds, peak memory, and recall against what was found exactly."""
     start = time.perf_counter()
-    BUILD[name](work, rows, size)
-    seconds = round(time.perf_counter() - start, 1)
-    return {"build_s": seconds, "build_memory_gb": peak_gb(), "disk_gb": gigabytes(target)}
-
-
-def measure_search(name: str, work: Path) -> dict[str, float]:
-    """Search for every query; recall@10, milliseconds and peak memory."""
-    exact = np.load(work / "exact.npy")
-    found, times = time_queries(OPEN[name](work), np.load(work / "queries.npy"))
-    shared = [len({*some} & {*all_}) / HITS for some, all_ in zip(found, exact, strict=True)]
-    return {"recall_at_10": round(float(np.mean(shared)), 4), **times, "search_memory_gb": peak_gb()}
+    index = SearchIndex.load(work / "index")
+    opened = open_backend(name, index)
+    measured: dict[str, Any] = {}
+    for kind, where in FILTERS.items():
+        found, measured[kind] = time_queries(
+            index, opened, where, np.load(work / "queries.npy")[: QUERIES[kind]]
+        )
+        if kind == "all":
+            measured["first_s"] = round(measured[kind].pop("ready") - start, 2)
+        measured[kind].pop("ready", None)
+        file = work / f"{kind}.json"
+        if name == "exact":
+            file.write_text(json.dumps(found))
+        else:
+            measured[kind]["recall_at_10"] = recall(found, json.loads(file.read_text()))
+    return {**measured, "memory_gb": peak_gb()}
 
 
 def time_queries(
-    search: Search, queries: Floats, *, warm_up: int = QUERIES
-) -> tuple[NDArray[np.int64], dict[str, float]]:
-    """Time every query after `warm_up` untimed ones; returns rows (QUERIES, HITS) and the times."""
-    start = time.perf_counter()
-    search(queries[0])
-    first = time.perf_counter() - start
-    for query in queries[1:warm_up]:
-        search(query)
-    found, seconds = [], []
-    for query in queries:
+    index: SearchIndex, opened: Backend | None, where: Filter, queries: Floats
+) -> tuple[list[list[str]], dict[str, float]]:
+    """Time every query after three untimed ones; returns the hits of each, and the times."""
+    found, seconds, ready = [], [], 0.0
+    for number, query in enumerate([*queries[:3], *queries]):
         start = time.perf_counter()
-        found.append(search(query))
+        hits = find(index.corpus, make_vector_query(query), k=HITS, where=where, backend=opened)
         seconds.append(time.perf_counter() - start)
-    p50, p99 = np.percentile(seconds, [50, 99]) * 1e3
-    return np.stack(found), {
-        "p50_ms": round(float(p50), 2),
-        "p99_ms": round(float(p99), 2),
-        "first_ms": round(first * 1e3, 2),
-    }
+        ready = ready or time.perf_counter()
+        found.append([name_hit(hit) for hit in hits] if number >= 3 else [])
+    p50, p99 = np.percentile(seconds[3:], [50, 99]) * 1e3
+    return found[3:], {"p50_ms": round(float(p50), 1), "p99_ms": round(float(p99), 1), "ready": ready}
 
 
-def blocks(rows: Floats) -> Iterator[Floats]:
-    """Split the rows into blocks that fit the cache of a processor or nearly so."""
-    return (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
+def name_hit(hit: Hit) -> str:
+    """Name a frame."""
+    return f"{hit.video}#{hit.frame}"
+
+
+def recall(found: list[list[str]], exact: list[list[str]]) -> float:
+    """Return the share of the exact hits that were found."""
+    shared = [len({*some} & {*all_}) / len(all_) for some, all_ in zip(found, exact, strict=True)]
+    return round(float(np.mean(shared)), 4)
+
+
+def build(work: Path) -> dict[str, float]:
+    """Build the table; seconds, peak memory and size on disk."""
+    index = SearchIndex.load(work / "index")
+    start = time.perf_counter()
+    open_backend("lancedb", index)
+    seconds = round(time.perf_counter() - start, 1)
+    return {"build_s": seconds, "memory_gb": peak_gb(), "disk_gb": gigabytes(work / "index" / "lance-1")}
+
+
+def sweep(work: Path) -> None:
+    """Print recall and time of several settings."""
+    for probes in (8, 16, 32, 64):
+        for refined in (1, 2, 4):
+            backend.CELLS_PROBED, backend.REFINED = probes, refined
+            every = search(work, "lancedb")
+            print(
+                f"{probes} cells, {refined} times refined:",
+                {kind: every[kind] for kind in FILTERS},
+                flush=True,
+            )
 
 
 def peak_gb() -> float:
@@ -201,49 +189,70 @@ def peak_gb() -> float:
 
 
 def gigabytes(path: Path) -> float:
-    """Size of a file or folder."""
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return round(sum(file.stat().st_size for file in files) / 2**30, 2)
+    """Size of a folder."""
+    return round(sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 2**30, 2)
 
 
-def run_part(part: str, work: Path, rows: int, size: int) -> dict[str, float]:
+def run_part(part: str, work: Path, args: argparse.Namespace) -> dict[str, Any]:
     """Measure one part in this process."""
-    name, _, step = part.partition("-")
-    if name == "data":
-        return write_data(work, rows, size)
-    if name == "exact":
-        return search_exactly(work, rows, size)
-    return measure_build(name, work, rows, size) if step == "build" else measure_search(name, work)
+    if part == "data":
+        return write_data(work, args.rows, args.size, args.source)
+    return build(work) if part == "build" else search(work, part)
 
 
-def compare(work: Path, rows: int, size: int, output: Path) -> None:
-    """Measure each part that is not in `output` yet, in a process of its own."""
-    results: dict[str, Any] = json.loads(output.read_text()) if output.exists() else {}
-    entry = results.setdefault(f"{rows}x{size}", {"commit": commit(), "cores": os.cpu_count()})
-    entry["versions"] = package_versions(("numpy", "faiss-cpu", "lancedb"))
-    parts = [f"{name}-{step}" for name in BUILD for step in MARKS]
-    missing = [
-        part for part in parts if MARKS[part.partition("-")[2]] not in entry.get(part.partition("-")[0], {})
-    ]
-    inputs = {"data": work / "queries.npy", "exact": work / "exact.npy"}
-    for part in [*(part for part, file in inputs.items() if missing and not file.exists()), *missing]:
-        print(f"{part} of {rows} x {size} ...", flush=True)
-        command = [sys.executable, __file__, "--rows", str(rows), "--size", str(size), "--work", str(work)]
-        done = subprocess.run([*command, "--part", part], check=True, stdout=subprocess.PIPE, text=True)
-        name = part.partition("-")[0]
-        entry[name] = {**entry.get(name, {}), **json.loads(done.stdout)}
-        write_json(output, results, overwrite=True)
+def compare(work: Path, args: argparse.Namespace) -> None:
+    """Measure each part that is not in the results yet, in a process of its own."""
+    results: dict[str, Any] = json.loads(args.out.read_text()) if args.out.exists() else {}
+    entry = results.setdefault(f"{args.rows}x{args.size}", {})
+    entry |= {
+        "commit": commit(),
+        "cores": os.cpu_count(),
+        "source": args.source.stem if args.source else "rendered",
+    }
+    entry["versions"] = package_versions(("numpy", "lancedb"))
+    here = (work / "queries.npy").exists()
+    for part in [part for part in args.parts if not (here and part in entry)]:
+        print(f"{part} of {args.rows} x {args.size} ...", flush=True)
+        words = ["--rows", str(args.rows), "--size", str(args.size), "--work", str(work), "--part", part]
+        words += ["--source", str(args.source)] if args.source else []
+        done = subprocess.run(
+            [sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE, text=True
+        )
+        entry[part] = json.loads(done.stdout.splitlines()[-1])
+        write_json(args.out, results, overwrite=True)
 
 
 def show(output: Path) -> None:
-    """Print the results as a table."""
+    """Print the results as the table of docs/guides/search.md."""
+    heads = (
+        "frames",
+        "search",
+        "build, s",
+        "disk, GB",
+        "memory, GB",
+        "p50 / p99, ms",
+        "filtered, ms",
+        "recall@10",
+    )
+    print(f"| {' | '.join(heads)} |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
     for data, entry in json.loads(output.read_text()).items():
-        print(f"\n{data} (rows x size)")
-        columns = list(entry["lancedb"])
-        print("  ".join(["          ", *columns]))
-        for name in ("exact", *BUILD):
-            cells = [str(entry[name].get(column, "")).rjust(len(column)) for column in columns]
-            print("  ".join([name.ljust(10), *cells]))
+        rows, size = map(int, data.split("x"))
+        for name in [name for name in ("exact", "lancedb") if name in entry]:
+            each, made = entry[name], entry.get("build", {})
+            filters = " / ".join(f"{each[kind]['p50_ms']:.0f}" for kind in FILTERS if kind != "all")
+            shares = [each[kind].get("recall_at_10", 1.0) for kind in FILTERS]
+            cells = [
+                f"{rows / 1e6:g} M × {size}",
+                name,
+                "–" if name == "exact" else f"{made['build_s']:.0f}",
+                f"{entry['data']['disk_gb'] if name == 'exact' else made['disk_gb']:.1f}",
+                f"{each['memory_gb']:.1f}",
+                f"{each['all']['p50_ms']:.0f} / {each['all']['p99_ms']:.0f}",
+                filters,
+                f"{shares[0]:.3f}; {' / '.join(f'{share:.3f}' for share in shares[1:])}",
+            ]
+            print(f"| {' | '.join(cells)} |")
 
 
 def main() -> None:
@@ -251,17 +260,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000, help="a multiple of 200")
     parser.add_argument("--size", type=int, default=128, help="numbers per row")
+    parser.add_argument("--source", type=Path, help="embedding set of real videos (default: rendered ones)")
     parser.add_argument("--work", type=Path, help="folder for the data, kept (default: a temporary one)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="measure these parts only")
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--sweep", action="store_true", help="print recall and time of several settings")
+    parser.add_argument("--show", action="store_true", help="print the table of the results alone")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.part:
-        print(json.dumps(run_part(args.part, args.work, args.rows, args.size)))
+        print(json.dumps(run_part(args.part, args.work, args)))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        work = args.work or Path(folder)
-        work.mkdir(parents=True, exist_ok=True)
-        compare(work, args.rows, args.size, args.out)
+    if not args.show:
+        with tempfile.TemporaryDirectory() as folder:
+            work = args.work or Path(folder)
+            work.mkdir(parents=True, exist_ok=True)
+            compare(work, args)
+            if args.sweep:
+                sweep(work)
     show(args.out)
 
 

@@ -188,3 +188,41 @@ def test_wrong_words_are_one_line(command, made: Path, rendered: Path) -> None:
     assert "no video of action 'golf'" in command(*words, "--action", "golf").err
     needs = command("search", "query", rendered, "pouring_000#3", "--backend", "lancedb")
     assert "the lancedb backend needs a search index" in needs.err
+
+
+def test_tags_and_times_restrict_a_query(command, index: Path, rendered: Path, tmp_path: Path) -> None:
+    table = tmp_path / "takes.csv"
+    table.write_text("video,hand\npouring_000.mp4,left\npouring_002,left\npouring_003,right\n")
+    videos = [rendered / f"pouring_00{number}.mp4" for number in range(4)]
+    assert command("search", "add", index, *videos, "--tags", table).code == 0
+
+    def hits(*options: str) -> list[dict[str, object]]:
+        return json.loads(command("search", "query", index, "pouring_001@1", *options, "--json").out)["hits"]
+
+    assert sorted(hit["video"] for hit in hits("--tag", "hand=left")) == ["pouring_000", "pouring_002"]
+    late = hits("--tag", "hand=right", "--time", "2", "2.5", "--per-video", "3", "--apart", "0.1")
+    assert late and all(hit["video"] == "pouring_003" and 2 <= hit["seconds"] <= 2.5 for hit in late)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("query", "INDEX", "pouring_001@1", "--tag", "left"), "'left' is not a tag; expected KEY=VALUE"),
+        (("query", "INDEX", "pouring_001@1", "--tag", "hand=left"), "no video with the tag hand=left"),
+        (
+            ("query", "INDEX", "pouring_001@1", "--time", "3", "1"),
+            "seconds must be two times, from < to, got 3",
+        ),
+        (
+            ("add", "INDEX", "x.mp4", "--from-corpus", "."),
+            "--from-corpus takes its videos, names and run from",
+        ),
+        (("add", "INDEX", "--from-corpus", "."), "recipe.json"),
+        (("add", "INDEX", "--from-corpus", ".", "--tags", "none.csv"), "none.csv"),
+    ],
+)
+def test_wrong_tags_times_and_corpora_are_one_line(command, made: Path, words, message: str) -> None:
+    before = (made / "manifest.json").read_bytes()
+    result = command("search", *(str(made) if word == "INDEX" else word for word in words))
+    assert result.code == 2 and message in result.err and result.err.count("\n") == 1
+    assert (made / "manifest.json").read_bytes() == before

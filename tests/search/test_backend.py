@@ -1,12 +1,13 @@
 """Other backends find what the exact search finds, and say what they lack."""
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cycleback.errors import MissingDependencyError, UserError
+from cycleback.errors import EmbeddingError, MissingDependencyError, UserError
 from cycleback.search import (
     Filter,
     SearchIndex,
@@ -16,6 +17,8 @@ from cycleback.search import (
     hits,
     make_frame_query,
     open_backend,
+    remove_videos,
+    retag_videos,
 )
 from search.walks import walks
 
@@ -52,21 +55,78 @@ def test_cells_of_rows_find_nearly_all(tmp_path: Path, lance: str, monkeypatch: 
     assert shared >= 90
 
 
-def test_the_copy_is_made_once_and_anew_when_the_index_changes(
-    index: SearchIndex, lance: str, tmp_path: Path
-) -> None:
-    pattern = "lance-*"
+def count_rows(index: SearchIndex) -> dict[int, int]:
+    """Rows of each shard in the table on disk."""
+    table = pytest.importorskip("lancedb").connect(str(index.folder / "lance-1")).open_table("frames")
+    shards = table.search().select(["shard"]).to_arrow()["shard"].to_numpy()
+    return dict(zip(*(part.tolist() for part in np.unique(shards, return_counts=True)), strict=True))
+
+
+def test_the_table_is_made_once_and_grows_and_shrinks_with_the_index(index: SearchIndex, lance: str) -> None:
     open_backend(lance, index)
-    (first,) = index.folder.glob(pattern)
-    changed = first.stat().st_mtime_ns
+    before = count_rows(index)
+    assert sum(before.values()) == index.corpus.num_frames and len(before) == 3
+    files = {path: path.stat().st_mtime_ns for path in (index.folder / "lance-1").rglob("*.lance")}
     open_backend(lance, index)
-    assert first.stat().st_mtime_ns == changed
-    add_videos(index.folder, walks(["new"], seed=5))
+    added = walks(["new", "newer"], seed=5)
+    add_videos(index.folder, added)
     grown = SearchIndex.load(index.folder)
     query = make_frame_query(grown.corpus, "new", frame=3)
     hit = find(grown.corpus, query, own_video=True, backend=open_backend(lance, grown))[0]
     assert (hit.video, hit.frame) == ("new", 3)
-    assert first not in list(index.folder.glob(pattern))
+    assert count_rows(index) == {**before, 4: added.num_frames}
+    assert {path: path.stat().st_mtime_ns for path in files if path.exists()} == files  # not written again
+    open_backend(lance, index)  # opened before the add: it must not take the new rows away
+    assert 4 in count_rows(index)
+    remove_videos(index.folder, ["new", "newer"])
+    open_backend(lance, SearchIndex.load(index.folder))
+    assert count_rows(index) == before
+
+
+TAGGED = (
+    Filter(tags={"golfer": "o'neill"}),
+    Filter(tags={"golfer": "kim", "day": "1"}),
+    Filter(seconds=(0.5, 1.25)),
+    Filter(action="golf", seconds=(-1, 0.3), tags={"day": "2"}),
+    Filter(action="bowl", between=(0.25, 0.5), names="b[0-3]"),
+)
+
+
+@pytest.mark.parametrize("where", TAGGED)
+def test_filters_do_the_same_with_and_without_a_table(index: SearchIndex, lance: str, where: Filter) -> None:
+    names = [*index.manifest.videos]
+    people = ("kim", "o'neill")
+    tags = {name: {"golfer": people[i % 2], "day": str(i % 3)} for i, name in enumerate(names)}
+    open_backend(lance, index)
+    assert sorted(retag_videos(index.folder, tags)) == sorted(names)
+    tagged = SearchIndex.load(index.folder)
+    corpus, opened = tagged.corpus, open_backend(lance, tagged)
+    query = make_frame_query(corpus, "c3", frame=5)
+    options = {"k": 30, "per_video": 3, "apart": 0.2, "where": where}
+    expected = find(corpus, query, **options)
+    assert find(corpus, query, backend=opened, **options) == expected
+    passing = set()  # frames that pass, by the words of the filter
+    for video in corpus.videos:
+        times = corpus.times(corpus.number(video.name))
+        part = (times - times[0]) / (times[-1] - times[0])
+        fits = (part >= where.between[0]) & (part <= where.between[1])
+        if where.seconds is not None:
+            fits &= (times >= where.seconds[0]) & (times <= where.seconds[1])
+        is_video = where.action in (None, video.action) and where.tags.items() <= tags[video.name].items()
+        passing |= {(video.name, frame) for frame in np.flatnonzero(fits & is_video)}
+    assert {(hit.video, hit.frame) for hit in expected} <= passing and expected
+    starts = dict(zip(corpus.names, corpus.starts, strict=True))
+    rows = opened.nearest_rows(query.vector, 10_000, replace(where, names="*"))
+    assert {*rows.tolist()} == {int(starts[name]) + int(frame) for name, frame in passing}
+
+
+def test_a_damaged_table_is_one_line(index: SearchIndex, lance: str) -> None:
+    open_backend(lance, index)
+    for path in (index.folder / "lance-1").rglob("*.manifest"):
+        path.write_bytes(b"nothing")
+    add_videos(index.folder, walks(["new"], seed=5))
+    with pytest.raises(EmbeddingError, match=r"cannot use .*lance-1: .*Delete that folder; it is made again"):
+        open_backend(lance, SearchIndex.load(index.folder))
 
 
 def test_an_add_of_nothing_new_keeps_the_copy(index: SearchIndex, lance: str, videos) -> None:
@@ -104,7 +164,7 @@ def test_a_backend_that_finds_too_little_is_helped_by_the_exact_search(
     index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Poor:
-        def nearest_rows(self, query, count):
+        def nearest_rows(self, query, count, where):
             return np.array([3], dtype=np.int64)
 
     monkeypatch.setattr(hits, "NARROW_ROWS", 0)

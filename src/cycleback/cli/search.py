@@ -32,19 +32,37 @@ def add(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace other videos of the same name.")
     ] = False,
+    from_corpus: Annotated[
+        Path | None, typer.Option(help="Add the videos of a corpus that `embed --on` wrote.")
+    ] = None,
+    tags: Annotated[
+        Path | None, typer.Option(help="Take tags from this table (default: tags.csv in the folder).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Add videos to a search index; videos that it already holds are not embedded again.
 
     Example: cycleback search add golf.index golf/ --run runs/golf
+
+    Example: cycleback search add golf.index --from-corpus golf.corpus --tags golfers.csv
     """
     from cycleback.files import check_output
-    from cycleback.search import SearchIndex, add_videos, index_videos
+    from cycleback.search import SearchIndex, add_corpus, add_videos, index_videos, read_tags, retag_videos
     from cycleback.search.index import check_index_folder
+    from cycleback.tables import read_table
 
-    check_output(index, overwrite=True, inputs=list_inputs(videos, embeddings=embeddings))
     check_index_folder(index)
-    if embeddings is not None:
+    inputs = [*list_inputs(videos, embeddings=embeddings), *filter(None, (from_corpus, tags))]
+    check_output(index, overwrite=True, inputs=inputs)
+    if tags is not None:
+        read_table(tags, ("video",))  # refuse it before anything is embedded
+    if from_corpus is not None:
+        if videos or embeddings is not None or run is not None or prefix:
+            raise UserError("--from-corpus takes its videos, names and run from the corpus: give it alone")
+        with progress_bars() as bars:
+            progress = counter(bars, "adding videos")
+            changes = add_corpus(index, from_corpus, replace_others=replace, progress=progress)
+    elif embeddings is not None:
         saved = embed_inputs(videos, embeddings=embeddings)
         changes = add_videos(index, saved, run=run, replace_others=replace)
     else:
@@ -58,6 +76,8 @@ def add(
                 replace_others=replace,
                 progress=counter(bars, "embedding"),
             )
+    if tags is not None:
+        retag_videos(index, read_tags(tags, SearchIndex.load(index).manifest.videos))
     corpus, changed = SearchIndex.load(index).corpus, dataclasses.asdict(changes)
     counts = {"videos": len(corpus.videos), "frames": corpus.num_frames}
     summary = ", ".join(f"{len(names)} {word}" for word, names in changed.items() if names)
@@ -71,6 +91,7 @@ def add(
 
 @search.command()
 def query(
+    context: typer.Context,
     where: Annotated[Path, typer.Argument(help="Search index, embedding set, or folder of videos.")],
     moment: Annotated[str, typer.Argument(help="VIDEO@SECONDS, VIDEO#FRAME, or an image file.")],
     k: Annotated[int, typer.Option("-k", help="List at most this many hits.", min=1)] = 8,
@@ -81,6 +102,12 @@ def query(
     between: Annotated[
         tuple[float, float], typer.Option(help="Search only this part of each video, from 0 to 1.")
     ] = (0.0, 1.0),
+    time: Annotated[
+        tuple[float, float] | None, typer.Option(help="Search only these seconds of each video: 1.5 3.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Search only videos with this tag: golfer=kim. May be repeated.")
+    ] = None,
     own_video: Annotated[bool, typer.Option("--own-video", help="Search the query's own video too.")] = False,
     backend: Annotated[str, typer.Option(help="Use exact, or lancedb for very many frames.")] = "exact",
     run: Annotated[str | None, typer.Option(help="Embed with this run (default: that of the index).")] = None,
@@ -103,13 +130,15 @@ def query(
         make_query,
         open_backend,
         open_corpus,
-        write_clips,
-        write_sheet,
+        parse_tags,
     )
     from cycleback.search.backend import check_backend
     from cycleback.search.outputs import SHEET_SUFFIXES
 
     check_backend(backend)
+    tags = parse_tags(tag or [])
+    with one_line_errors():
+        chosen = Filter(action=action, names=names, between=between, seconds=time, tags=tags)
     if sheet is not None:
         inputs = list_inputs([moment, moment.rpartition("@")[0]], where, run)
         check_file(sheet, overwrite=overwrite, suffixes=SHEET_SUFFIXES, inputs=inputs)
@@ -121,7 +150,6 @@ def query(
         progress = counter(bars, "embedding")
         corpus = open_corpus(where, run=run, progress=progress)
         asked = make_query(corpus, moment, run=run, progress=progress)
-    files: dict[str, Any] = {}
     with one_line_errors():
         hits = find(
             corpus,
@@ -129,15 +157,11 @@ def query(
             k=k,
             per_video=per_video,
             apart=apart,
-            where=Filter(action=action, names=names, between=between),
+            where=chosen,
             own_video=own_video,
             backend=None if backend == "exact" else open_backend(backend, SearchIndex.load(where)),
         )
-        if sheet is not None:
-            files["sheet"] = str(write_sheet(sheet, asked, hits, overwrite=overwrite))
-        if clips is not None:
-            written = write_clips(clips, hits, seconds=seconds, overwrite=overwrite)
-            files["clips"] = [str(path) for path in written]
+        files = _write_pictures(asked, hits, sheet=sheet, clips=clips, seconds=seconds, overwrite=overwrite)
     notes = [asked.note] if asked.note else []
     if len(hits) < k:
         notes.append(f"asked for {k} hits, there are {len(hits)} (--per-video and --own-video give more)")
@@ -148,7 +172,7 @@ def query(
         {"query": {"text": moment, **_describe(asked)}, "hits": list(map(_describe, hits)), "notes": notes}
         | files,
         f"{len(hits)} hits in {where}" + (f": {places}" if places else ""),
-        None if files else ["search", "query", where, moment, "--sheet", "hits.png"],
+        None if files else ["search", "query", where, moment, *_typed(context), "--sheet", "hits.png"],
         as_json=as_json,
     )
 
@@ -197,6 +221,42 @@ def info(index: Index, as_json: Json = False) -> None:
     lines = [f"{key:<15} {value}" for key, value in facts.items()]
     lines += [f"  {video.name}  {video.length} frames" for video in (corpus.videos if corpus else ())]
     print_result({**facts, "names": list(manifest.videos)}, "\n".join(lines), as_json=as_json)
+
+
+def _write_pictures(
+    asked: "Query",
+    hits: "list[Hit]",
+    *,
+    sheet: Path | None,
+    clips: Path | None,
+    seconds: float,
+    overwrite: bool,
+) -> dict[str, Any]:
+    """Write the contact sheet and the clips that are wanted; returns where they are."""
+    from cycleback.search import write_clips, write_sheet
+
+    files: dict[str, Any] = {}
+    if sheet is not None:
+        files["sheet"] = str(write_sheet(sheet, asked, hits, overwrite=overwrite))
+    if clips is not None:
+        written = write_clips(clips, hits, seconds=seconds, overwrite=overwrite, only_own=True)
+        files["clips"] = [str(path) for path in written]
+    return files
+
+
+def _typed(context: typer.Context) -> list[object]:
+    """Return the options that the user typed, but for those of the output."""
+    words: list[object] = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.param_type_name != "option" or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[option.name or ""]
+        if option.name in ("as_json", "overwrite", "seconds") or value is False:
+            continue
+        for each in value if option.multiple else [value]:
+            words += [option.opts[0], *(each if isinstance(each, tuple) else [] if each is True else [each])]
+    return words
 
 
 def _describe(place: "Query | Hit") -> dict[str, Any]:

@@ -22,6 +22,7 @@ from cycleback.models.streams import SCALES
 Floats = NDArray[np.float32]
 Seconds = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Tags = Mapping[str, str]  # such as {"golfer": "kim"}
 BLOCK_ROWS = 32_768  # rows per step: 4 MB at D = 32
 SAMPLE_ROWS = 4_096
 
@@ -61,6 +62,9 @@ class Corpus:
     run: str | None = None  # run folder or model name of the encoder, if known
     source: Path | None = None  # the folder it was opened from, if any
     streams: Mapping[str, float] = field(default_factory=lambda: SCALES)  # weights of an untrained encoder
+    tags: Mapping[str, Tags] = field(default_factory=dict)  # video → its tags, if it has any
+    source_numbers: tuple[int, ...] = ()  # of an index: the numbers of the shards in their folder
+    as_filmed: bool = False  # mirrored videos were not turned round
 
     @classmethod
     def of_set(cls, embeddings: EmbeddingSet) -> Self:
@@ -158,6 +162,15 @@ class Corpus:
         """Return the times (N,) of the frames of one video in seconds."""
         shard, _ = self.shard_of(int(self.starts[number]))
         return shard.times[self.videos[number].rows]
+
+    def times_at(self, rows: Rows) -> Seconds:
+        """Return the times (n,) of rows (n,) in seconds."""
+        places = np.searchsorted(self.offsets, rows, side="right") - 1
+        times = np.empty(len(rows), dtype=np.float64)
+        for place in np.unique(places):
+            here = places == place
+            times[here] = self.shards[place].times[rows[here] - self.offsets[place]]
+        return times
 
     def embeddings(self, number: int) -> Floats:
         """Return the embeddings (N, D) of one video."""

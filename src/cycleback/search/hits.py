@@ -7,7 +7,7 @@ the selection is as wide as the rounding error, so no hit is missed.
 Shapes: V videos to search, n frames or rows, D embedding size.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from cycleback.embeddings import check_same_encoder
 from cycleback.errors import EmbeddingError
-from cycleback.search.corpus import BLOCK_ROWS, Corpus, Floats, Rows
+from cycleback.search.corpus import BLOCK_ROWS, Corpus, Floats, Rows, Tags
 from cycleback.search.query import Query
 
 NARROW_ROWS = 20_000  # up to here the exact search takes about a millisecond and is used with any backend
 FIRST_ROWS = 256
+MAX_ROWS = 65_536  # that a backend is asked for; if they are of too few videos, the exact search finds more
 
 Distances = NDArray[np.float64]
 
@@ -31,8 +32,11 @@ Distances = NDArray[np.float64]
 class Backend(Protocol):
     """An approximate search for near rows; its candidates are ranked exactly afterwards."""
 
-    def nearest_rows(self, query: Floats, count: int) -> Rows:
-        """Return about the `count` rows nearest to `query` (D,); fewer if it cannot find more."""
+    def nearest_rows(self, query: Floats, count: int, where: "Filter") -> Rows:
+        """Return about the `count` rows nearest to `query` (D,); fewer if it cannot find more.
+
+        It may leave out rows that do not pass the filter, so that more of the others are among them.
+        """
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Filter:
     action: str | None = None  # only videos of this action; None for all
     names: str = "*"  # a pattern for the video's name, such as `monday/*`
     between: tuple[float, float] = (0.0, 1.0)  # the part of each video by time, from 0.0 (start) to 1.0 (end)
+    seconds: tuple[float, float] | None = None  # only frames at these times of their video; None for all
+    tags: Mapping[str, str] = field(default_factory=dict)  # only videos with all of these tags
     leave_out: Collection[str] = field(default_factory=frozenset)  # names of videos that are not searched
 
     def __post_init__(self) -> None:
@@ -64,6 +70,8 @@ class Filter:
             raise ValueError(
                 f"between must be two fractions of the video, 0 <= from < to <= 1, got {low} {high}"
             )
+        if self.seconds is not None and not -np.inf < self.seconds[0] < self.seconds[1] < np.inf:
+            raise ValueError(f"seconds must be two times, from < to, got {self.seconds[0]} {self.seconds[1]}")
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ def find(
         where = replace(where, leave_out={*where.leave_out, query.video})
     spans = select_spans(corpus, where)
     found: list[tuple[float, int, int]] = []  # squared distance, video number, frame
-    for place in _candidates(corpus, query.vector, spans, k=k, backend=backend):
+    for place in _candidates(corpus, query.vector, spans, k=k, where=where, backend=backend):
         number = int(spans.videos[place])
         first = int(spans.starts[place] - corpus.starts[number])
         part = slice(first, int(spans.stops[place] - corpus.starts[number]))
@@ -168,12 +176,14 @@ def _make_hit(corpus: Corpus, squared: float, number: int, frame: int, *, median
     )
 
 
-def _candidates(corpus: Corpus, vector: Floats, spans: Spans, *, k: int, backend: Backend | None) -> Rows:
+def _candidates(
+    corpus: Corpus, vector: Floats, spans: Spans, *, k: int, where: Filter, backend: Backend | None
+) -> Rows:
     """Select spans to rank. A hit in the top k can only be in a video whose best frame is in the top k."""
     if backend is not None and spans.num_rows > NARROW_ROWS:
         total, count = int(corpus.offsets[-1]), max(FIRST_ROWS, 16 * k)
-        while True:
-            rows = backend.nearest_rows(vector, min(count, total))
+        while count <= MAX_ROWS:
+            rows = backend.nearest_rows(vector, min(count, total), where)
             places = np.unique(spans.find(rows))
             if len(places) >= min(k, len(spans)):
                 return places
@@ -186,36 +196,65 @@ def _candidates(corpus: Corpus, vector: Floats, spans: Spans, *, k: int, backend
 def select_spans(corpus: Corpus, where: Filter) -> Spans:
     """Select the rows that pass a filter; an error if there are none."""
     numbers = np.arange(len(corpus.videos))
-    if where.action is not None or where.names != "*":
+    if where.action is not None or where.names != "*" or where.tags:
+        wanted = where.tags.items()
         fits = [
-            where.action in (None, video.action) and fnmatchcase(video.name, where.names)
+            where.action in (None, video.action)
+            and wanted <= corpus.tags.get(video.name, {}).items()
+            and (where.names == "*" or fnmatchcase(video.name, where.names))
             for video in corpus.videos
         ]
         numbers = numbers[fits]
     left_out = [corpus.names[name] for name in where.leave_out if name in corpus.names]
     numbers = np.setdiff1d(numbers, left_out, assume_unique=True)
     spans = Spans(numbers, corpus.starts[numbers], corpus.stops[numbers])
-    if where.between != (0.0, 1.0):
-        spans = _cut_spans(corpus, spans, where.between)
+    if where.between != (0.0, 1.0) or where.seconds is not None:
+        spans = _cut_spans(corpus, spans, where)
     if not len(spans):
         actions = sorted({video.action for video in corpus.videos})
         problem = f"none of {len(corpus.videos)} videos is left to search"
         if where.action is not None and where.action not in actions:
             problem = f"no video of action {where.action!r} (actions: {', '.join(map(repr, actions))})"
+        elif unknown := _unknown_tag(corpus, where.tags):
+            problem = unknown
         raise EmbeddingError(f"{problem}. Loosen the filters, or add videos.")
     return spans
 
 
-def _cut_spans(corpus: Corpus, spans: Spans, between: tuple[float, float]) -> Spans:
-    """Cut each span to the part within `between`; videos with no frame there are left out."""
-    starts, stops = spans.starts.copy(), spans.stops.copy()
-    for place, number in enumerate(spans.videos):
-        times = corpus.times(int(number))
-        low, high = times[0] + np.array(between) * (times[-1] - times[0])
-        stops[place] = starts[place] + np.searchsorted(times, high, side="right")
-        starts[place] += np.searchsorted(times, low, side="left")
+def _unknown_tag(corpus: Corpus, wanted: Tags) -> str:
+    """Return what is wrong with the first tag that no video has; "" if each is a tag of some video."""
+    for key, value in wanted.items():
+        values = {tags[key] for tags in corpus.tags.values() if key in tags}
+        if value not in values:
+            known = f"tags {key}: {', '.join(sorted(values)[:8])}" if values else "no video has it"
+            return f"no video with the tag {key}={value} ({known})"
+    return ""
+
+
+def _cut_spans(corpus: Corpus, spans: Spans, where: Filter) -> Spans:
+    """Cut each span to the part at the times of a filter; videos with no frame there are left out."""
+    begins, ends = corpus.times_at(spans.starts), corpus.times_at(spans.stops - 1)
+    low, high = (begins + share * (ends - begins) for share in where.between)
+    if where.seconds is not None:
+        low, high = np.maximum(low, where.seconds[0]), np.minimum(high, where.seconds[1])
+    starts, stops = _first_rows(corpus, spans, low), _first_rows(corpus, spans, high, beyond=True)
     kept = np.flatnonzero(starts < stops)
     return Spans(spans.videos[kept], starts[kept], stops[kept])
+
+
+def _first_rows(corpus: Corpus, spans: Spans, limits: Distances, *, beyond: bool = False) -> Rows:
+    """Return the first row (V,) of each span whose time is at its limit (V,) or later; `beyond`: later.
+
+    Bisects all spans at once: a loop over videos would take seconds for tens of thousands of them.
+    """
+    low, high = spans.starts.copy(), spans.stops.copy()
+    while (left := np.flatnonzero(low < high)).size:
+        middle = (low[left] + high[left]) // 2
+        times = corpus.times_at(middle)
+        is_before = times <= limits[left] if beyond else times < limits[left]
+        low[left[is_before]] = middle[is_before] + 1
+        high[left[~is_before]] = middle[~is_before]
+    return low
 
 
 def _nearest_spans(corpus: Corpus, query: Floats, spans: Spans, *, k: int) -> Rows:

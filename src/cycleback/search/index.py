@@ -2,7 +2,7 @@
 
 INDEX/manifest.json   which videos there are, and in which shard; replaced in one step, last
 INDEX/shard-00001/    an embedding set, one per add; never changed
-INDEX/lance-*/        the table of the LanceDB backend; built at its first use and safe to delete
+INDEX/lance-1/        the table of the LanceDB backend; made at its first use and safe to delete
 
 An add writes a shard and then the manifest. If it is interrupted, the index stays as it was, and the next
 change deletes the leftovers.
@@ -14,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -23,18 +23,23 @@ from typing import Any, Self
 
 import numpy as np
 
+from cycleback.corpus.settings import read_settings
 from cycleback.data import VideoRecord
 from cycleback.data.sources import record_digest
 from cycleback.embeddings import EmbeddingSet, check_same_encoder
 from cycleback.embeddings.folder import read_folder
+from cycleback.embeddings.shards import pack_shards, read_manifest
 from cycleback.errors import DataError, EmbeddingError, OutputExistsError, UserError, did_you_mean
 from cycleback.files import DRAFT_NAME, hold_lock, remove_drafts, write_json
+from cycleback.models.streams import SCALES
+from cycleback.progress import Counter, ignore
 from cycleback.reading import Cursor, check_seal, read_json, seal
-from cycleback.search.corpus import Corpus, Shard
+from cycleback.search.corpus import Corpus, Shard, Tags
 
 MANIFEST, LOCK = "manifest.json", ".lock"
 FORMAT, VERSION = "cycleback-search", 1
 SHARD = "shard-"
+LANCE = "lance-1"  # the number changes with the columns of the table
 OWN_FILES = re.compile(  # the names above, drafts of them, and the copies of a backend that was removed
     rf"(\.((draft|old)-)?[0-9a-f]+\.)?((shard-\d+|(lance|faiss)-[0-9a-f]+)(\.\w+)?|{re.escape(MANIFEST)})|{re.escape(LOCK)}"
 )
@@ -48,6 +53,7 @@ class IndexedVideo:
     shard: str  # the folder with its embeddings
     content: str  # fingerprint of the video file, to recognise it
     path: str | None = None  # the file, absolute; None for embeddings that came without one
+    tags: Tags = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Manifest:
     size: int  # length D of an embedding
     videos: Mapping[str, IndexedVideo] = field(default_factory=dict)  # by name
     next_shard: int = 1  # number of the next shard; no number is used twice
+    # weights of the streams that were chosen for the first videos; none if they are the fixed ones
+    streams: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def shards(self) -> tuple[str, ...]:
@@ -102,7 +110,7 @@ class Manifest:
                 raise each.wrong(f"a second video named {video.name!r}")
             videos[video.name] = video
         number = root.at("next_shard").integer(low=1)
-        if any(int(video.shard.removeprefix(SHARD)) >= number for video in videos.values()):
+        if any(shard_number(video.shard) >= number for video in videos.values()):
             raise root.wrong(f"the next shard is {number}, but there is one of that number or beyond")
         return cls(
             encoder=root.optional_text("encoder"),
@@ -110,14 +118,28 @@ class Manifest:
             size=root.at("size").integer(low=1),
             videos=videos,
             next_shard=number,
+            streams={name: _read_weight(weight) for name, weight in root.find_items("streams")},
         )
+
+
+def _read_weight(weight: Cursor) -> float:
+    value = weight.number()
+    if not 0 <= value < 1e6:
+        raise weight.expected("a weight of 0 or more")
+    return value
+
+
+def shard_number(name: str) -> int:
+    """Return the number of a shard by its name."""
+    return int(name.removeprefix(SHARD))
 
 
 def _read_video(each: Cursor) -> IndexedVideo:
     name, shard = each.at("name").text(), each.at("shard").text()
     if not re.fullmatch(SHARD + r"[0-9]{1,9}", shard):
         raise each.wrong(f"{name!r} is in {shard!r}, which is no part of the index")
-    return IndexedVideo(name, shard, each.at("content").text(), each.optional_text("path"))
+    tags = {key: value.text() for key, value in each.find_items("tags")}
+    return IndexedVideo(name, shard, each.at("content").text(), each.optional_text("path"), tags)
 
 
 @dataclass(frozen=True)
@@ -138,7 +160,16 @@ class SearchIndex:
         if not self.manifest.videos:
             raise EmbeddingError(f"{self.folder} holds no videos. Add some with: cycleback search add")
         shards = tuple(self._shard(name) for name in self.manifest.shards)
-        return Corpus(shards, self.manifest.encoder, run=self.manifest.run, source=self.folder)
+        return Corpus(
+            shards,
+            self.manifest.encoder,
+            run=self.manifest.run,
+            source=self.folder,
+            streams=self.manifest.streams or SCALES,
+            tags={video.name: video.tags for video in self.manifest.videos.values() if video.tags},
+            source_numbers=tuple(map(shard_number, self.manifest.shards)),
+            as_filmed=not self.manifest.streams,
+        )
 
     def _shard(self, shard: str) -> Shard:
         embeddings, times, index, unchecked = read_folder(self.folder / shard)
@@ -183,7 +214,12 @@ def select_new(
 
 
 def add_videos(
-    folder: Path | str, embeddings: EmbeddingSet, *, run: str | None = None, replace_others: bool = False
+    folder: Path | str,
+    embeddings: EmbeddingSet,
+    *,
+    run: str | None = None,
+    tags: Mapping[str, Tags] | None = None,
+    replace_others: bool = False,
 ) -> Changes:
     """Add the videos of an embedding set to the index in `folder`; the index is created if needed.
 
@@ -193,30 +229,96 @@ def add_videos(
     Args:
         embeddings: made by the encoder of the index.
         run: the run folder of that encoder, or "pretrained"; stored, so that queries need not name it.
+        tags: video → its tags; `retag_videos` changes those of videos that are there.
         replace_others: replace a different video of the same name.
     """
-    folder = Path(folder)
+    streams = {} if embeddings.streams == SCALES else embeddings.streams
+    first = Manifest(embeddings.encoder, None, embeddings.size, streams=streams)
+    videos = [_describe(embeddings, name, tags=(tags or {}).get(name)) for name in embeddings]
+
+    def write(shard: Path, names: list[str]) -> None:
+        embeddings.subset(names).save(shard)
+
+    return _add(Path(folder), first, videos, write, run=run, replace_others=replace_others)
+
+
+def add_corpus(
+    folder: Path | str,
+    corpus: Path | str,
+    *,
+    replace_others: bool = False,
+    progress: Counter = ignore,
+) -> Changes:
+    """Add the videos of an embedded corpus to the index in `folder`, as one shard.
+
+    Memory does not grow with the corpus. Videos that failed to embed are left out.
+
+    Args:
+        corpus: the folder that `embed --on` wrote.
+        progress: called with (videos copied, videos in total).
+    """
+    corpus = Path(corpus)
+    settings = read_settings(corpus)
+    rows = [row for row in read_manifest(corpus) if not row.error]
+    if not rows:
+        raise EmbeddingError(f"{corpus} holds no embeddings: every video failed, or none is embedded yet.")
+    videos = [IndexedVideo(row.name, "", row.digest, row.path or None) for row in rows]
+
+    def write(shard: Path, names: list[str]) -> None:
+        pack_shards(
+            Path(corpus),
+            shard,
+            keep={*names},
+            can_count_frames=settings.can_count_frames,
+            streams=settings.streams,
+            progress=progress,
+        )
+
+    first = Manifest(settings.encoder, None, rows[0].size, streams=settings.streams)
+    return _add(Path(folder), first, videos, write, run=settings.run, replace_others=replace_others)
+
+
+def _add(
+    folder: Path,
+    first: Manifest,
+    videos: Sequence[IndexedVideo],
+    write: Callable[[Path, list[str]], None],
+    *,
+    run: str | None,
+    replace_others: bool,
+) -> Changes:
+    """Add videos to the index; `write` makes an embedding set of some of them. `first` is a new index."""
     if run is not None and Path(run).is_dir():
         run = str(Path(run).absolute())
     with _locked(folder):
-        first = Manifest(embeddings.encoder, None, embeddings.size)
         before = Manifest.read(folder) if is_index(folder) else first
         encoders = {str(folder): before, "the new videos": first}
         check_same_encoder({what: f"{made.encoder} (D={made.size})" for what, made in encoders.items()})
-        shard = f"{SHARD}{before.next_shard:05d}"
-        videos = {name: _describe(embeddings, name, shard) for name in embeddings}
-        changes = _compare(folder, before, list(videos.values()), replace_others=replace_others)
-        chosen = {*changes.added, *changes.replaced}
-        changed = [name for name in videos if name in chosen]
+        changes = _compare(folder, before, videos, replace_others=replace_others)
+        changed, shard = {*changes.added, *changes.replaced}, f"{SHARD}{before.next_shard:05d}"
+        new = {video.name: replace(video, shard=shard) for video in videos if video.name in changed}
         after = replace(before, run=run or before.run)
-        if changed:
-            embeddings.subset(changed).save(folder / shard)
-            new = {name: videos[name] for name in changed}
+        if new:
+            write(folder / shard, list(new))
             after = replace(after, videos={**before.videos, **new}, next_shard=before.next_shard + 1)
         if after != before:
             after.write(folder)
         _delete_leftovers(folder, after)
     return changes
+
+
+def retag_videos(folder: Path | str, tags: Mapping[str, Tags]) -> list[str]:
+    """Change the tags of videos of an index; returns the names of those whose tags were others."""
+    folder = Path(folder)
+    with _locked(folder):
+        before = Manifest.read(folder)
+        known = {name: before.videos[name] for name in tags if name in before.videos}
+        changed = {name: replace(video, tags=tags[name]) for name, video in known.items()}
+        changed = {name: video for name, video in changed.items() if video != known[name]}
+        if changed:
+            shutil.rmtree(folder / LANCE, ignore_errors=True)  # the table has the tags, too
+            replace(before, videos={**before.videos, **changed}).write(folder)
+    return list(changed)
 
 
 def remove_videos(folder: Path | str, names: Sequence[str]) -> int:
@@ -236,7 +338,7 @@ def remove_videos(folder: Path | str, names: Sequence[str]) -> int:
     return len(left)
 
 
-def _describe(embeddings: EmbeddingSet, name: str, shard: str) -> IndexedVideo:
+def _describe(embeddings: EmbeddingSet, name: str, *, tags: Tags | None) -> IndexedVideo:
     """Make the entry of a video; without its file, the embeddings are its content."""
     path = embeddings.path(name)
     if path is None or not path.exists():
@@ -244,7 +346,7 @@ def _describe(embeddings: EmbeddingSet, name: str, shard: str) -> IndexedVideo:
     else:
         kind: Any = "frames" if path.is_dir() else "video"
         content = record_digest(VideoRecord(name=path.stem, path=path, kind=kind))
-    return IndexedVideo(name, shard, content, None if path is None else str(path.absolute()))
+    return IndexedVideo(name, "", content, None if path is None else str(path.absolute()), dict(tags or {}))
 
 
 def _compare(
@@ -311,7 +413,7 @@ def _delete_leftovers(folder: Path, manifest: Manifest | None) -> None:
     remove_drafts(folder)
     wanted = {MANIFEST, LOCK}
     if manifest is not None:
-        wanted |= {*manifest.shards, f"lance-{manifest.key}"}
+        wanted |= {*manifest.shards, LANCE}
     for path in folder.iterdir():
         is_draft = DRAFT_NAME.fullmatch(path.name)  # of a living process: a query may build its table
         if path.name not in wanted and not is_draft and OWN_FILES.fullmatch(path.name):

@@ -27,9 +27,11 @@ from cycleback.search.index import (
     add_videos,
     check_index_folder,
     is_index,
+    retag_videos,
     select_new,
 )
 from cycleback.search.query import Query, find_video, make_frame_query, make_image_query, parse_moment
+from cycleback.search.tags import collect_tags
 from cycleback.video import VIDEO_SUFFIXES
 
 
@@ -51,7 +53,8 @@ def open_corpus(where: Path | str, *, run: str | None = None, progress: Counter 
         )
     run = run or PRETRAINED
     embeddings = embed_videos(run, where, progress=progress)
-    return replace(Corpus.of_set(embeddings), run=run, source=where)
+    tags = collect_tags(where, select_records(where)[0])
+    return replace(Corpus.of_set(embeddings), run=run, source=where, tags=tags)
 
 
 def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress: Counter = ignore) -> Query:
@@ -76,7 +79,7 @@ def make_query(corpus: Corpus, moment: str, *, run: str | None = None, progress:
     encoder = _load_encoder(run or corpus.run or PRETRAINED, {where: corpus.encoder}, corpus.streams)
     if not has_time:
         return make_image_query(encoder, path)
-    if corpus.source is not None and is_index(corpus.source):
+    if corpus.as_filmed:
         embedded = embed_videos(encoder, path, streams=corpus.streams, progress=progress)
     else:
         embedded = embed_videos(encoder, path, alike=_choose_references(corpus), progress=progress)
@@ -114,6 +117,7 @@ def index_videos(
     known = Manifest.read(folder) if is_index(folder) else None
     run = run or (known.run if known else None) or PRETRAINED
     records, event_names = select_records(videos)
+    tags = {prefix + name: own for name, own in collect_tags(videos, records).items()}
     records = [replace(record, name=prefix + record.name) for record in records]
     new = select_new(folder, records, replace_others=replace_others)
     changes = Changes()
@@ -122,7 +126,9 @@ def index_videos(
         dataset = Dataset(Path(), tuple(new), tuple(event_names))
         is_folder = names_folder(videos)
         embeddings = embed_videos(encoder, dataset, streams=SCALES, leave_out=is_folder, progress=progress)
-        changes = add_videos(folder, embeddings, run=run, replace_others=replace_others)
+        changes = add_videos(folder, embeddings, run=run, tags=tags, replace_others=replace_others)
+    if tags:
+        retag_videos(folder, tags)
     unchanged = {record.name for record in records} - {record.name for record in new}
     return replace(changes, unchanged=[*sorted(unchanged), *changes.unchanged])
 

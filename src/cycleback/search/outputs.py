@@ -82,11 +82,19 @@ def _shorten(name: str) -> str:
 
 
 def write_clips(
-    folder: Path | str, hits: Sequence[Hit], *, seconds: float = 2.0, overwrite: bool = False
+    folder: Path | str,
+    hits: Sequence[Hit],
+    *,
+    seconds: float = 2.0,
+    overwrite: bool = False,
+    only_own: bool = False,
 ) -> list[Path]:
     """Write one silent mp4 per hit, `seconds` long with the hit in the middle.
 
     A clip at the start or end of a video is shorter. The names sort like the hits: `01-swing-1.93s.mp4`.
+
+    Args:
+        only_own: replace a file only if it is as this program wrote it.
     """
     if not 0 < seconds < float("inf"):
         raise ValueError(f"seconds must be above 0, got {seconds}")
@@ -95,7 +103,7 @@ def write_clips(
     for place, hit in enumerate(hits, start=1):
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", hit.video)
         path = Path(folder) / f"{place:02d}-{name}-{hit.seconds:.2f}s.mp4"
-        check_output(path, overwrite=overwrite, inputs=inputs)
+        check_output(path, overwrite=overwrite, inputs=inputs, only_own=only_own)
         if hit.path is None or not hit.path.is_file():
             raise DataError(f"{hit.video}: cannot cut a clip, there is no video file at {hit.path}")
         paths[path] = hit
