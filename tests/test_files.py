@@ -1,5 +1,6 @@
 """A file is there whole, as it was, or not at all."""
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -248,3 +249,32 @@ def test_errors_inside_name_the_file_and_not_its_draft(tmp_path: Path) -> None:
         atomic_file(tmp_path / "a.txt") as draft,
     ):
         raise UserError(f"cannot write {draft}: No space left on device")
+
+
+def test_of_files_only_those_are_replaced_that_are_as_they_were_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, foreign, empty = (tmp_path / name for name in ("own.csv", "foreign.csv", "empty.csv"))
+    write_text(own, "ours")
+    if not hasattr(os, "getxattr") or not os.listxattr(own):
+        pytest.skip("no extended attributes here")
+    foreign.write_text("mine")
+    empty.touch()
+    for path in (own, empty):
+        assert check_output(path, overwrite=True, only_own=True) == path
+    with pytest.raises(OutputExistsError, match=r"foreign\.csv is not as this program wrote it"):
+        check_output(foreign, overwrite=True, only_own=True)
+    with atomic_files(tmp_path, ["one.csv"]) as (draft,):
+        draft.write_text("ours")
+    check_output(tmp_path / "one.csv", overwrite=True, only_own=True)
+    moved = own.rename(tmp_path / "moved.csv")
+    check_output(moved, overwrite=True, only_own=True)
+    moved.write_text("ours, changed")
+    with pytest.raises(OutputExistsError, match="not as this program wrote it"):
+        check_output(moved, overwrite=True, only_own=True)
+
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.ENOTSUP, "not supported")
+
+    monkeypatch.setattr(os, "getxattr", fail)  # a file system without attributes: nobody can tell
+    assert check_output(foreign, overwrite=True, only_own=True) == foreign

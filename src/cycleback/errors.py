@@ -21,6 +21,8 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+
 
 class UserError(Exception):
     """Something the user can fix; the message is one line that helps."""
@@ -64,6 +66,13 @@ class DamagedVideoWarning(UserWarning):
 
 class SlowPathWarning(RuntimeWarning):
     """A compiled kernel could not be built; the message names it and says why."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error of Python, torch or a GPU says that the memory does not suffice."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
+    )
 
 
 def one_of(choices: Iterable[str]) -> str:

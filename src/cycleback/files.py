@@ -5,11 +5,13 @@ renamed over it, so a crash or a full disk never leaves half a file under the fi
 while they are written: those of killed processes are recognised by that, and removed by the next writer.
 
 Overwriting replaces results, never sources. A file is replaced if it is no input: neither an input file, by
-any path or link, nor a file in an input folder. A folder is replaced if it is known by its marker, and holds
-nothing but what this program writes into such a folder.
+any path or link, nor a file in an input folder. The command line replaces a file only if it is as this
+program wrote it, which an extended attribute of the file tells. A folder is replaced if it is known by its
+marker, and holds nothing but what this program writes into such a folder.
 """
 
 import ctypes
+import errno
 import json
 import os
 import re
@@ -31,6 +33,7 @@ except ImportError:  # Windows
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # file managers put them into any folder
 DRAFT_NAME = re.compile(r"\.(?P<kind>draft|old)-[0-9a-f]{8}\.(?P<target>.+)", re.DOTALL)
 ABANDONED_S = 24 * 3600.0  # where files cannot be locked, an older draft is that of a killed process
+OWN_MARK = "user.cycleback"  # extended attribute of a file that this program wrote
 _SWEPT: set[Path] = set()  # folders in which this process has removed old drafts
 
 
@@ -40,6 +43,7 @@ def check_output(
     overwrite: bool = False,
     suffixes: Sequence[str] = (),
     inputs: Iterable[Path | str] = (),
+    only_own: bool = False,
 ) -> Path:
     """Refuse a path that cannot be written, before hours of work are spent on its content.
 
@@ -47,6 +51,7 @@ def check_output(
         overwrite: whether an existing file or folder may be replaced.
         suffixes: allowed file name endings, such as .csv; empty allows any.
         inputs: files and folders that are read; they are never replaced.
+        only_own: replace a file only if it is as this program wrote it.
     """
     path = Path(path)
     if suffixes and path.suffix.lower() not in suffixes:
@@ -54,12 +59,40 @@ def check_output(
     _refuse_inputs(path, inputs)
     if path.exists() and not overwrite:
         raise OutputExistsError(f"{path} exists. Add --overwrite, or choose another name with -o.")
+    if only_own and path.is_file() and not is_as_written(path):
+        raise OutputExistsError(
+            f"{path} is not as this program wrote it, and --overwrite replaces only that. "
+            "Choose another name with -o, or remove that file yourself."
+        )
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not folder.is_dir():
         raise UserError(f"cannot write {path}: {folder} is a file, not a folder")
     if not os.access(folder, os.W_OK):
         raise UserError(f"cannot write {path}: no permission to write in {folder}")
     return path
+
+
+def is_as_written(path: Path) -> bool:
+    """Tell whether this program wrote a file and nobody changed it since; an empty file is nobody's.
+
+    It is taken for ours where the system keeps no extended attributes.
+    """
+    status = path.stat()
+    try:
+        return status.st_size == 0 or os.getxattr(path, OWN_MARK) == _own_mark(status)
+    except AttributeError:  # not Linux
+        return True
+    except OSError as error:
+        return error.errno != errno.ENODATA
+
+
+def _mark_as_own(path: Path) -> None:
+    with suppress(AttributeError, OSError):
+        os.setxattr(path, OWN_MARK, _own_mark(path.stat()))
+
+
+def _own_mark(status: os.stat_result) -> bytes:
+    return f"{status.st_size} {status.st_mtime_ns}".encode()
 
 
 def join_inside(folder: Path, name: str) -> Path:
@@ -151,6 +184,7 @@ def atomic_file(path: Path | str, *, overwrite: bool = False, flush: bool = True
         with _claim_draft(path, _create_file) as draft:
             with _name_targets({draft: path}):
                 yield draft
+            _mark_as_own(draft)
             if flush:
                 _flush(draft)
             check_output(path, overwrite=overwrite)  # another process may have been faster
@@ -179,6 +213,7 @@ def atomic_files(
             with _name_targets(dict(zip(drafts, paths, strict=True))):
                 yield drafts
             for draft in drafts:
+                _mark_as_own(draft)
                 _flush(draft)
             _rename_all(drafts, paths)
         for parent in {path.parent for path in paths}:

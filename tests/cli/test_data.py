@@ -3,6 +3,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cycleback.video import write_video
+from long_recordings import draw, wander
+
 
 def test_a_good_folder_is_ready_to_train(command, rendered: Path) -> None:
     result = command("data", "check", rendered)
@@ -51,4 +54,20 @@ def test_a_published_data_set_becomes_a_plain_folder(command, shared_data: Path,
 def test_an_unknown_data_set_lists_the_known_ones(command, tmp_path: Path) -> None:
     result = command("data", "prepare", "kinetics", tmp_path, tmp_path / "out")
     assert result.code == 2
-    assert "no data set is called 'kinetics'. Known: pouring, penn-action, golfdb, penn-poses." in result.err
+    known = "pouring, penn-action, golfdb, penn-poses, lerobot"
+    assert f"no data set is called 'kinetics'. Known: {known}." in result.err
+
+
+def test_an_edited_video_is_cut_into_its_shots(command, rendered: Path, tmp_path: Path) -> None:
+    edited = tmp_path / "edited.mp4"
+    rng = np.random.default_rng(0)
+    write_video(edited, np.concatenate([draw(wander(160, rng)[:40], scene=k) for k in (0, 1)]), fps=25)
+    result = command("data", "shots", edited)
+    assert result.code == 0, result.err
+    assert "edited.mp4: 2 shots" in result.out and result.out.splitlines()[-1].endswith("--clips shots")
+    result = command("data", "shots", edited, "--clips", tmp_path / "shots", "--json")
+    facts = json.loads(result.out)
+    assert [shot["start"] for shot in facts["shots"]] == [0, 40] and len(facts["clips"]) == 2
+    assert command("data", "shots", rendered / "pouring_000.mp4").out.strip().endswith("one shot, no cut")
+    refused = command("data", "shots", edited, "--clips", tmp_path / "shots")
+    assert refused.code == 2 and "has files in it" in refused.err

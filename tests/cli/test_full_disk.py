@@ -29,6 +29,7 @@ COMMANDS = {
     "anomalies": "anomalies --embeddings {odd} --good {set} -o {disk}/o.csv",
     "progress": "progress --embeddings {set} --reference pouring_001 -o {disk}/p.csv",
     "repetitions": "repetitions pouring_000 --embeddings {set} -o {disk}/r.csv",
+    "find": "find {videos}/pouring_000.mp4 {videos}/pouring_001.mp4 -o {disk}/f.csv",
     "evaluate": "evaluate {set} --markdown {disk}/scores.md",
     "map": "plot map --embeddings {set} -o {disk}/map.png",
     "similarity": "plot similarity pouring_000 pouring_001 --embeddings {set} -o {disk}/sim.pdf",

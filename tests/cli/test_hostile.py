@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from cli.conftest import Result
 from cycleback.cli.main import main
+from cycleback.data import read_dataset
 from cycleback.embeddings import EmbeddingSet
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
@@ -279,3 +281,182 @@ def test_a_name_that_is_too_long_is_one_line(command: Command, saved: Path, tmp_
         ["search", "query", long, "x@1"],
     ):
         one_line(command(*words), 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "sync a.mp4 b.mp4 -o c.mp4",
+        "sync a.mp4 b.mp4 --edits notes.csv",
+        "align a.mp4 b.mp4 -o notes.csv",
+        "align a.mp4 b.mp4 -o t.csv --picture c.png",
+        "transfer sound a.mp4 b.mp4 -o c.mp4",
+        "transfer labels labels.csv a.mp4 b.mp4 -o notes.csv",
+        "transfer labels labels.csv a.mp4 b.mp4 --format elan -o eaf",
+        "timing a.mp4 b.mp4 --phases 2 -o notes.csv",
+        "plot similarity a.mp4 b.mp4 -o c.png",
+    ],
+)
+def test_overwrite_replaces_only_what_this_program_wrote(
+    command: Command, rendered: Path, tmp_path: Path, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that are no input of this command are somebody's, too."""
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate("abc"):
+        shutil.copy(rendered / f"pouring_00{number}.mp4", f"{name}.mp4")
+    Path("labels.csv").write_text("video,event,frame\na,start,3\n")
+    Path("eaf").mkdir()
+    for name in ("notes.csv", "c.png", "eaf/b.eaf"):
+        Path(name).write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    result = command(*words.split(), "--overwrite")
+    one_line(result, 2)
+    assert "not as this program wrote it" in result.err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(("poses", "reason"), [("in", "lies in the input"), ("set", "holds index.json")])
+def test_poses_are_not_written_among_videos_or_into_a_set(
+    command: Command, rendered: Path, saved: Path, tmp_path: Path, poses: str, reason: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    os.link(rendered / "pouring_000.mp4", tmp_path / "in" / "a.mp4")
+    shutil.copytree(saved, tmp_path / "set")
+    before = sorted(tmp_path.rglob("*"))
+    for place, words in ((poses, reason), ("new/sub", "lies in the embedding set")):
+        result = command("embed", tmp_path / "in", "-o", tmp_path / "new", "--poses", tmp_path / place)
+        one_line(result, 2)
+        assert words in result.err and sorted(tmp_path.rglob("*")) == before
+
+
+def test_sequences_named_one_by_one_are_sequences(
+    command: Command, sequences: Path, run: Path, rendered: Path, tmp_path: Path
+) -> None:
+    a, b = sequences / "walk_0.npz", sequences / "walk_1.npz"
+    for words in (
+        ["align", a, b, "--run", run, "-o", tmp_path / "t.csv"],
+        ["timing", a, b, "--run", run, "--phases", "2", "-o", tmp_path / "u.csv"],
+        ["plot", "map", sequences, "--run", run, "-o", tmp_path / "m.png"],
+        ["plot", "similarity", a, b, "--run", run, "-o", tmp_path / "s.png"],
+    ):
+        assert command(*words).code == 0
+    for words, reason in (
+        (["sync", sequences, "--run", run], "is no video file"),
+        (["sync", a, b, "--run", run], "cannot be played"),
+        (["align", a, b], "made for videos, not for sequences"),
+        (
+            ["align", a, rendered / "pouring_000.mp4", "--run", run],
+            "made for sequences (.npz), not for videos",
+        ),
+    ):
+        result = command(*words, "-o", tmp_path / "x.mp4" if words[0] == "sync" else tmp_path / "x.csv")
+        one_line(result, 2)
+        assert reason in result.err
+
+
+@pytest.mark.parametrize("pin", ["nans:1s", "infs:0s", "1_0:2", "３:4", "1e1s:2", "3", "a:b", ":", "1.5:2"])
+def test_pins_are_plain_numbers(command: Command, saved: Path, tmp_path: Path, pin: str) -> None:
+    result = command(
+        "align", "walk_0", "walk_1", "--embeddings", saved, "--pin", pin, "-o", tmp_path / "t.csv"
+    )
+    one_line(result, 2)
+    assert "cannot read" in result.err and not (tmp_path / "t.csv").exists()
+
+
+@pytest.mark.parametrize("words", ["--smoothing-s inf", "--smoothing-s nan", "--fps 0.0001", "--fps nan"])
+def test_a_pace_without_end_is_refused(
+    command: Command, rendered: Path, tmp_path: Path, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    videos = [rendered / "pouring_000.mp4", rendered / "pouring_001.mp4"]
+    result = command("sync", *videos, *words.split())
+    assert result.code == 2 and "Traceback" not in result.err and not list(tmp_path.iterdir())
+
+
+def test_too_little_memory_is_one_line(
+    command: Command, sequences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "cycleback.runs.learn._prepare", lambda *_, **__: torch.empty(2**52, dtype=torch.uint8)
+    )
+    result = command("train", sequences, "-o", tmp_path / "run", "--recipe", "poses", *QUICK)
+    one_line(result, 2)
+    assert "out of memory" in result.err and not (tmp_path / "run").exists()
+
+
+def test_an_animated_webp_is_told(command: Command, rendered: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
+    pictures = [Image.new("RGB", (64, 48), (8 * number, 40, 90)) for number in range(20)]
+    pictures[0].save(tmp_path / "x.webp", save_all=True, append_images=pictures[1:], duration=40)
+    pictures[0].save(tmp_path / "still.webp")
+    for name, number in (("a", 0), ("b", 1)):
+        os.link(rendered / f"pouring_00{number}.mp4", tmp_path / f"{name}.mp4")
+    result = command("align", tmp_path / "x.webp", tmp_path / "a.mp4")
+    one_line(result, 2)
+    assert "x.webp is an animated .webp" in result.err and "convert it to .mp4" in result.err
+    with pytest.warns(UserWarning, match=r"x\.webp is not read \(1 such in its folder\): convert"):
+        names = read_dataset(tmp_path).names
+    assert names == ("a", "b")
+
+
+def test_a_source_of_a_published_data_set_must_be_there(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for name in ("pouring", "golfdb", "penn-action", "penn-poses"):
+        for source in ("file", "nothing"):
+            result = command("data", "prepare", name, tmp_path / source, tmp_path / "out")
+            one_line(result, 2)
+            assert source in result.err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("fps=x", "a number above 0"),
+        ("fps=nan", "a number above 0"),
+        ("mirror=maybe", "true or false"),
+        ("actions=3", "names, separated by commas"),
+        ("actions=", "names, separated by commas"),
+        ("actions=bowl,nope", "no action 'nope'"),
+        ("center=3", "a text"),
+    ],
+)
+def test_options_of_published_data_sets_are_checked(
+    command: Command, tmp_path: Path, option: str, reason: str
+) -> None:
+    np.savez(tmp_path / "penn_action_poses.npz", a=np.ones(3))
+    result = command("data", "prepare", "penn-poses", tmp_path, tmp_path / "out", option)
+    one_line(result, 2)
+    assert reason in result.err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("data check {data}", "train {data} -o runs/videos --recipe poses"),
+        ("evaluate {run} --data {data}", "embed {data} --run {run}"),
+        ("align {data}/walk_0.npz {data}/walk_1.npz --run {run} -o {tmp}/t.csv", None),
+        (
+            "search query {data} walk_0@0.5 --run {run} -k 2 --between 0.1 0.9",
+            "search query {data} walk_0@0.5 -k 2 --between 0.1 0.9 --run {run} --sheet hits.png",
+        ),
+    ],
+)
+def test_the_next_command_fits_sequences_and_keeps_options(
+    command: Command, sequences: Path, run: Path, tmp_path: Path, words: str, expected: str | None
+) -> None:
+    names = {"data": sequences, "run": run, "tmp": tmp_path}
+    result = command(*words.format(**names).split())
+    assert result.code == 0, result.err
+    last = result.out.splitlines()[-1]
+    if expected is None:
+        assert not last.startswith("next:")
+    else:
+        assert last == f"next: cycleback {expected.format(**names)}"
+
+
+def test_a_device_that_is_not_there_is_one_line(command: Command, sequences: Path, tmp_path: Path) -> None:
+    for device in ("cpu:9", "cuda:99", "meta", "nope", ""):
+        result = command("train", sequences, "-o", tmp_path / "run", "--recipe", "poses", "--device", device)
+        one_line(result, 2)
+        assert "cannot compute on device" in result.err and not (tmp_path / "run").exists()

@@ -63,9 +63,11 @@ def test_commands_that_expect_one_take_say_that_there_are_several(
 ) -> None:
     words = ("--embeddings", takes, "--reference", "once", "-o", tmp_path / "p.csv")
     both = command("progress", "often", "once", *words)
-    note = "note: often holds about 5 repetitions: add --repetitions to take each as a video of its own"
-    assert both.err.splitlines().count(note) == 1
-    assert "note:" not in command("progress", "once", *words, "--overwrite").err
+    told = "verdict: often holds about 5 repetitions: add --repetitions to take each as a video of its own"
+    assert both.out.splitlines()[0] == told
+    assert "repetitions" not in command("progress", "once", *words, "--overwrite").out
+    found = json.loads(command("progress", "often", "once", *words, "--overwrite", "--json").out)["verdict"]
+    assert found["kind"] == "repetitions" and found["text"] == told
 
 
 def test_every_command_takes_repetitions_as_takes(command, loop: Path, tmp_path: Path, monkeypatch) -> None:

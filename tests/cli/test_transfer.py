@@ -154,7 +154,13 @@ def test_existing_labels_are_kept_unless_told_otherwise(command, saved: Path, gi
     out = write(given.parent / "o.csv", "mine")
     result = command("transfer", "labels", given, "--embeddings", saved, "-o", out)
     assert (result.code, out.read_text()) == (2, "mine") and "o.csv exists. Add --overwrite" in result.err
-    assert command("transfer", "labels", given, "--embeddings", saved, "-o", out, "--overwrite").code == 0
+    words = ("transfer", "labels", given, "--embeddings", saved, "-o", out, "--overwrite")
+    result = command(*words)
+    assert (result.code, out.read_text()) == (2, "mine") and "not as this program wrote it" in result.err
+    out.unlink()
+    assert [command(*words).code for _ in range(2)] == [0, 0]
+    out.write_text(out.read_text() + "a,corrected by hand,3\n")
+    assert command(*words).code == 2 and "corrected by hand" in out.read_text()
 
 
 def test_all_labelled_is_nothing_to_do(command, saved: Path, given: Path) -> None:

@@ -124,7 +124,7 @@ def change_values(name: str, content: bytes, changes: list[tuple[float, float]])
 
 
 def _pick(items: Any, share: float) -> Any:
-    return items[int(share * len(items))]
+    return items[min(int(share * len(items)), len(items) - 1)]  # a share is rounded up to 1 at times
 
 
 def _change_json(content: bytes, changes: list[tuple[float, float]], indent: int | None = 1) -> bytes:

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import shutil
+import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.numpy import save_file
 from torch import nn
 
 from cycleback.annotations import (
@@ -24,18 +26,32 @@ from cycleback.annotations import (
     read_annotations,
     write_annotations,
 )
+from cycleback.corpus import list_corpus
+from cycleback.corpus.settings import read_references, read_settings
 from cycleback.data import Dataset, VideoRecord, check_dataset, read_dataset, read_labels, write_labels
+from cycleback.data.episodes import EPISODES_FILE, read_places
 from cycleback.data.folder import read_splits
 from cycleback.data.lerobot import read_lerobot
 from cycleback.data.pins import Pin, read_pins, write_pins
 from cycleback.data.sources import folder_fps, load_sequence
 from cycleback.embeddings import EmbeddingSet
+from cycleback.embeddings.shards import (
+    ManifestRow,
+    ShardFacts,
+    open_shard,
+    read_manifest,
+    video_id,
+    write_manifest,
+    write_shard,
+)
+from cycleback.exported import ExportedModel, read_model
 from cycleback.models import Encoder, SmallBase, fingerprint, load_settings, load_weights, save_encoder
 from cycleback.models.pooling_embedders import PooledEmbedder
+from cycleback.reading import seal
 from cycleback.recipe import load_recipe, recipe_toml
 from cycleback.recipe.files import load_saved_recipe
 from cycleback.runs import run_split, run_videos
-from cycleback.search import SearchIndex, add_videos
+from cycleback.search import SearchIndex, add_videos, read_tags
 from cycleback.training import TrainState, read_log
 from cycleback.training.held_out import Selected
 from cycleback.training.state import load_state, save_state
@@ -163,6 +179,11 @@ def _read_people(folder: Path) -> None:
     assert isinstance(dataset, Dataset) and set(dataset.persons) <= {"a"}
 
 
+def _read_tags(folder: Path) -> None:
+    for name, tags in read_tags(folder / "tags.csv", ["a"]).items():
+        assert name == "a" and all(key.strip() and value.strip() for key, value in tags.items())
+
+
 def _annotation(one_video: bool) -> list[Annotation]:
     a = Annotation(
         "a",
@@ -215,6 +236,43 @@ def _read_weights(folder: Path) -> None:
     encoder = _encoder(1)
     load_weights(folder, encoder)
     assert fingerprint(encoder) == fingerprint(_encoder(0)) and load_settings(folder) == {"base": "small"}
+
+
+def _write_exported(folder: Path) -> None:
+    model = ExportedModel(
+        folder=folder,
+        fingerprint="abc",
+        input_kind="images",
+        frame_size=(32, 32),
+        fit="crop",
+        embedding_size=8,
+        context_frames=2,
+        context_stride=3,
+        feature_shape=(8, 2, 2),
+        rounds_features=False,
+        is_weighed=False,
+        standardize=True,
+        can_count_frames=False,
+        vector_size=0,
+        velocity=False,
+        streams={},
+        files={name: 64 * "a" for name in ("base.onnx", "embedder.onnx")},
+        parity={"base, 2 frames": 1e-6},
+    )
+    content = model.to_json()
+    del content["checksum"]  # so that changed values are looked at
+    (folder / "model.json").write_text(json.dumps(content))
+
+
+def _read_exported(folder: Path) -> None:
+    model = read_model(folder)
+    assert model.input_kind in ("images", "vectors") and model.fit in ("stretch", "crop")
+    assert all(0 < size <= 4096 for size in model.frame_size) and all(
+        size > 0 for size in model.feature_shape
+    )
+    assert set(model.files) == {"base.onnx", "embedder.onnx"} and not model.streams
+    assert 0 < model.embedding_size <= 1 << 20 and model.reach >= 0
+    assert all(math.isfinite(value) for value in model.parity.values())
 
 
 def _layer(seed: int) -> nn.Linear:
@@ -316,6 +374,70 @@ def _read_lerobot(folder: Path) -> None:
             assert path.is_relative_to(folder)
 
 
+def _write_places(folder: Path) -> None:
+    text = "video,episode_index,first_index,frames\na,0,0,3\nb/c,1,3,12\n"
+    (folder / EPISODES_FILE).write_text(text)
+
+
+def _read_places(folder: Path) -> None:
+    for place in read_places(folder).values():
+        assert min(place.episode, place.first_index, place.num_frames) >= 0
+        assert max(place.episode, place.first_index, place.num_frames) < 2**63
+
+
+def _write_corpus(folder: Path) -> None:
+    facts = ShardFacts("cup/a", "cup", "/v/cup/a.mp4", 25.0, {"top": 2}, "abc", True, "10/7", "cut short")
+    shard = write_shard(folder, facts, np.random.default_rng(0).normal(size=(5, 3)), np.arange(5) / 25)
+    shard.path.rename(folder / "a.safetensors")
+    write_manifest(folder, [ManifestRow(facts.id, facts.name, "cup", "", 5, 3, 9, shard.digest, 0.5)] * 2)
+    settings = {"run": "pretrained", "encoder": "abc", "precision": "float32", "device": "cpu", "seed": 0}
+    more = {"can_count_frames": False, "streams": {"motion": 1.0}, "sample": [facts.id]}
+    head = {"format": "cycleback-corpus", "version": 1}
+    (folder / "recipe.json").write_text(json.dumps(seal({**head, **settings, **more})))
+    save_file({"00": np.ones((4, 3), np.float32)}, folder / "references.safetensors")
+    (folder / "list.txt").write_text("# videos\na.mp4\nhttp://127.0.0.1/b.mp4\n")
+    with tarfile.open(folder / "x.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo("a.mp4"), io.BytesIO())
+
+
+def _read_shard(folder: Path) -> None:
+    shard = open_shard(folder / "a.safetensors").check()
+    assert shard.facts.events == {"top": 2} and shard.embeddings.shape == (5, 3) and len(shard.times) == 5
+
+
+def _read_manifest(folder: Path) -> None:
+    for row in read_manifest(folder):
+        assert row.id == video_id(row.name) and min(row.frames, row.size, row.bytes) >= 0
+
+
+def _read_settings(folder: Path) -> None:
+    settings = read_settings(folder)
+    assert settings.precision in ("float32", "bfloat16")
+    assert all(0 <= weight < math.inf for weight in settings.streams.values())
+
+
+def _read_references(folder: Path) -> None:
+    assert all(rows.ndim == 2 and np.isfinite(rows).all() for rows in read_references(folder))
+
+
+def _list_corpus(path: Path) -> None:
+    items = list_corpus(path)
+    assert len({item.id for item in items}) == len(items) > 0
+    for item in items:
+        assert item.offset >= 0 and item.size >= 0
+
+
+def _corpus_samples() -> Mapping[str, Sample]:
+    return {
+        "corpus: shard": Sample("a.safetensors", _write_corpus, _read_shard, False),
+        "corpus: manifest": Sample("manifest.jsonl", _write_corpus, _read_manifest),
+        "corpus: recipe": Sample("recipe.json", _write_corpus, _read_settings),
+        "corpus: references": Sample("references.safetensors", _write_corpus, _read_references, False),
+        "corpus: list": Sample("list.txt", _write_corpus, lambda f: _list_corpus(f / "list.txt"), False),
+        "corpus: archive": Sample("x.tar", _write_corpus, lambda f: _list_corpus(f / "x.tar"), False),
+    }
+
+
 def _samples() -> Mapping[str, Sample]:
     samples = {
         f"set: {name}": Sample(name, lambda folder: _embeddings().save(folder, overwrite=True), _read_set)
@@ -323,15 +445,19 @@ def _samples() -> Mapping[str, Sample]:
     }
     for name in ("manifest.json", "shard-00001/index.json", "shard-00001/embeddings.npy"):
         samples[f"search: {name}"] = Sample(name, _write_index, _read_index)
+    samples["exported model"] = Sample("model.json", _write_exported, _read_exported)
     samples["sequence"] = Sample("a.npz", _sequence, _read_sequence)
     labels = {"a": {"top": 3, "end": 9}, "b": {"top": 4}}
     samples["labels"] = Sample("labels.csv", lambda f: write_labels(f / "labels.csv", labels), _read_labels)
     text = "video,split\na,train\nb/c,val\n"
     samples["splits"] = Sample("splits.csv", lambda f: (f / "splits.csv").write_text(text), _read_splits)
     people = "video,person\na,kim\n"
+    tags = "video,golfer,day\na,kim,1\n"
+    samples["tags"] = Sample("tags.csv", lambda f: (f / "tags.csv").write_text(tags), _read_tags)
     samples["people"] = Sample("people.csv", lambda f: (f / "people.csv").write_text(people), _read_people)
     pins = [Pin("a", 1, "b", 2), Pin("a", 3, "b", 5)]
     samples["pins"] = Sample("pins.csv", lambda f: write_pins(f, pins), _read_pins)
+    samples["episodes"] = Sample(EPISODES_FILE, _write_places, _read_places)
     samples["fps"] = Sample("fps.txt", lambda f: (f / "fps.txt").write_text("25\n"), _read_fps)
     for format, each in FORMATS.items():
         samples[f"annotations: {format}"] = _annotation_sample(format, f"a{each.suffixes[0]}", each.one_video)
@@ -361,6 +487,7 @@ def _samples() -> Mapping[str, Sample]:
     samples["studio: journal"] = Sample("journal.jsonl", _write_journal, _read_journal)
     for name in ("pretrained.json", "in-use"):
         samples[f"studio: {name}"] = Sample(f".cycleback/embeddings/{name}", _write_project, _read_project)
+    samples |= _corpus_samples()
     samples["studio: job"] = Sample(".cycleback/jobs/1.json", _write_project, _read_jobs)
     return samples
 

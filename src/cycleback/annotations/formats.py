@@ -131,6 +131,7 @@ def write_annotations(
     format: str = "csv",
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
+    only_own: bool = False,
 ) -> Path:
     """Write annotations to one file, or to a folder if the format holds one video per file.
 
@@ -138,10 +139,11 @@ def write_annotations(
 
     Args:
         inputs: files and folders that are never replaced.
+        only_own: replace a file only if it is as this program wrote it.
     """
     path, chosen = Path(path), find_format(format)
     if not chosen.one_video or (len(annotations) == 1 and path.suffix in chosen.suffixes):
-        check_output(path, overwrite=overwrite, inputs=inputs)
+        check_output(path, overwrite=overwrite, inputs=inputs, only_own=only_own)
         text = chosen.write([_place_file(each, path.parent) for each in annotations])
         if path.suffix.lower() == ".tsv" and ".csv" in chosen.suffixes:
             text = replace_commas(text, "\t")
@@ -154,7 +156,7 @@ def write_annotations(
         for file, each in zip(files, annotations, strict=True)
     }
     for file in texts:
-        check_output(file, overwrite=overwrite, inputs=inputs)
+        check_output(file, overwrite=overwrite, inputs=inputs, only_own=only_own)
     names = [str(file.relative_to(path)) for file in texts]
     with atomic_files(path, names, overwrite=overwrite) as drafts:
         for draft, text in zip(drafts, texts.values(), strict=True):

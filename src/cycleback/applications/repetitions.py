@@ -21,7 +21,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -469,6 +469,7 @@ def write_clips(
     *,
     name: str | None = None,
     overwrite: bool = False,
+    only_own: bool = False,
     progress: Counter = ignore,
 ) -> list[Path]:
     """Write each whole repetition of a video, with its sound, to a clip `NAME-01.mp4` and so on.
@@ -476,27 +477,20 @@ def write_clips(
     Args:
         folder: made if it is not there.
         name: the beginning of the names; default: that of the video file.
+        only_own: replace a file only if it is as this program wrote it.
         progress: called with (clips written, clips in total).
     """
-    from cycleback.video import iter_frames, probe, read_audio, write_video
-    from cycleback.video.audio import Audio
+    from cycleback.applications.clips import cut_clips
 
-    info = probe(video)
-    sound = read_audio(video) if info.has_audio and repetitions.count else None
-    frames = (frame for chunk in iter_frames(video, chunk_frames=16) for frame in chunk.frames)
-    written, place = list[Path](), 0
-    for number, part in enumerate(repetitions.whole, start=1):
-        audio = None
-        if sound is not None:
-            first, last = (round(seconds * sound.rate) for seconds in (part.start_s, part.end_s))
-            audio = Audio(sound.samples[:, first:last], sound.rate)
-        path = folder / f"{name or Path(video).stem}-{number:02d}.mp4"
-        images = islice(frames, part.start - place, part.stop - place)
-        write_video(path, images, fps=info.fps, audio=audio, overwrite=overwrite)
-        place = part.stop
-        written.append(path)
-        progress(number, repetitions.count)
-    return written
+    return cut_clips(
+        video,
+        repetitions.whole,
+        folder,
+        name=name,
+        overwrite=overwrite,
+        only_own=only_own,
+        progress=progress,
+    )
 
 
 def _find_runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -53,6 +53,7 @@ def compare(
     from cycleback.comparison import TrainingStopped
     from cycleback.comparison import compare as compare_methods
     from cycleback.comparison.methods import KEPT_UNTRAINED
+    from cycleback.data import read_dataset
 
     try:
         with progress_bars() as display:
@@ -84,5 +85,6 @@ def compare(
             print(sentence)
     best = rows[content["best"]].method
     run = ["--run", output / "runs" / best.name] if best.is_trained else []
-    next_step = ["sync", data, *run, "-o", "synced.mp4"] if content["has_pictures"] else ["embed", data, *run]
+    can_play = content["has_pictures"] and len(read_dataset(data).actions) == 1
+    next_step = ["sync", data, *run, "-o", "synced.mp4"] if can_play else ["embed", data, *run]
     print_result(content, f"open {output / 'report.html'} in a browser", next_step, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`cycleback data`: check a data set, or prepare a published one."""
+"""`cycleback data`: check a data set, find shot changes, or prepare a published data set."""
 
 import dataclasses
 from pathlib import Path
@@ -19,7 +19,7 @@ data = typer.Typer(name="data", help="Check a data set, or prepare a published o
 @data.command()
 def check(
     directory: Annotated[Path, typer.Argument(help="Folder of videos, frame folders or .npz sequences.")],
-    frames_per_video: Annotated[int, typer.Option(help="Warn of videos with fewer frames.")] = 32,
+    frames_per_video: Annotated[int, typer.Option(help="Warn of videos with fewer frames.", min=1)] = 32,
     as_json: Json = False,
 ) -> None:
     """Check every video, label and split of a folder; exit with code 1 if something must be fixed.
@@ -37,15 +37,53 @@ def check(
     print_result(
         dataclasses.asdict(report) | {"ok": report.ok},
         f"{directory}: {'ready to train' if report.ok else 'fix the errors above first'}",
-        ["train", directory, "-o", f"runs/{directory.name}"] if report.ok else None,
+        _next_command(directory, report) if report.ok else None,
         as_json=as_json,
     )
     raise typer.Exit(0 if report.ok else 1)
 
 
 @data.command()
+def shots(
+    video: Annotated[Path, typer.Argument(help="An edited video.")],
+    clips: Annotated[
+        Path | None, typer.Option(help="Write each shot as a clip, with its sound, into this folder.")
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Find the shot changes of a video, and cut it into its shots.
+
+    Example: cycleback data shots edited.mp4 --clips shots
+    """
+    from cycleback.applications.clips import cut_clips, list_shots
+    from cycleback.cli.inputs import check_clips_folder
+
+    if clips is not None:
+        check_clips_folder(clips, overwrite=overwrite, inputs=[video])
+    with progress_bars() as bars:
+        parts = list_shots(video, progress=counter(bars, "looking"))
+        written: list[Path] = []
+        if clips is not None:
+            report = counter(bars, "cutting")
+            written = cut_clips(video, parts, clips, overwrite=overwrite, progress=report)
+    lines = [
+        f"{number:3d}  {part.start_s:.2f} s to {part.end_s:.2f} s, frames {part.start} to {part.stop - 1}"
+        for number, part in enumerate(parts, start=1)
+    ]
+    count = f"{len(parts)} shots" if len(parts) > 1 else "one shot, no cut"
+    where = f": {clips}" if written else ""
+    print_result(
+        {"shots": [dataclasses.asdict(part) for part in parts], "clips": [str(path) for path in written]},
+        "\n".join([*lines, f"{video.name}: {count}{where}"]),
+        ["data", "shots", video, "--clips", "shots"] if clips is None and len(parts) > 1 else None,
+        as_json=as_json,
+    )
+
+
+@data.command()
 def prepare(
-    name: Annotated[str, typer.Argument(help="pouring, penn-action, golfdb or penn-poses.")],
+    name: Annotated[str, typer.Argument(help="pouring, penn-action, golfdb, penn-poses or lerobot.")],
     source: Annotated[Path, typer.Argument(help="Folder or file of the data set as distributed.")],
     destination: Annotated[Path, typer.Argument(help="Folder to write.")],
     options: Annotated[
@@ -78,6 +116,12 @@ def prepare(
         ["data", "check", destination],
         as_json=as_json,
     )
+
+
+def _next_command(directory: Path, report: "DatasetReport") -> list[object]:
+    """Return the words that train on a data set; sequences of vectors need a recipe of their own."""
+    recipe = ["--recipe", "poses"] if all(row.kind == "sequence" for row in report.rows) else []
+    return ["train", directory, "-o", f"runs/{directory.resolve().name}", *recipe]
 
 
 def _print_report(report: "DatasetReport") -> None:

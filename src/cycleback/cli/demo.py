@@ -10,12 +10,13 @@ from cycleback.cli.bars import progress_bars, progress_callbacks
 from cycleback.cli.inputs import check_choice
 from cycleback.cli.options import LEVELS, Json, Level, Overwrite, Seed
 from cycleback.cli.output import print_reports, print_result
+from cycleback.cli.synth import MAX_VIDEOS
 
 
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", "--out", help="Make this folder.")] = Path("demo"),
     seed: Seed = 0,
-    videos: Annotated[int, typer.Option(help="Render this many videos.", min=8)] = 72,
+    videos: Annotated[int, typer.Option(help="Render this many videos.", min=8, max=MAX_VIDEOS)] = 72,
     level: Level = "easy",
     overwrite: Overwrite = False,
     as_json: Json = False,

@@ -80,17 +80,30 @@ def evaluate(
         write_text(markdown, to_markdown(rows, intervals=not no_intervals), overwrite=overwrite)
     if not as_json:
         print_reports(rows)
-    names, next_command = held_out.names, list[object]()
-    if data is not None:
-        next_command = ["sync", data, "--run", source]
-    elif len(names) > 1:
-        next_command = ["align", names[0], names[-1], "--embeddings", source]
+    names = held_out.names
     print_result(
         {name: report.to_json() for name, report in rows.items()},
         f"{len(names)} videos of {source}" + (f": {markdown}" if markdown is not None else ""),
-        next_command or None,
+        _next_command(source, data, held_out),
         as_json=as_json,
     )
+
+
+def _next_command(source: Path, data: Path | None, held_out: "EmbeddingSet") -> list[object] | None:
+    """Return the words of what to do next with videos of one action: play them, or align two."""
+    from cycleback.data.records import SEQUENCE_SUFFIX
+
+    actions: dict[str | None, list[str]] = {}
+    for name in held_out:
+        actions.setdefault(held_out.action(name), []).append(name)
+    paths = [held_out.path(name) for name in held_out]
+    is_played = all(path is None or path.suffix.lower() != SEQUENCE_SUFFIX for path in paths)
+    if data is not None and len(actions) == 1 and is_played:
+        return ["sync", data, "--run", source]
+    if data is not None:
+        return ["embed", data, "--run", source]
+    pair = max(actions.values(), key=len)
+    return ["align", pair[0], pair[-1], "--embeddings", source] if len(pair) > 1 else None
 
 
 def _parse_span(text: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Find the pins that a command uses: those of pins.csv, and those given with --pin."""
 
+import re
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -10,6 +11,9 @@ from cycleback.errors import UserError
 if TYPE_CHECKING:
     from cycleback.data import Pin
     from cycleback.embeddings import EmbeddingSet
+
+PIN_FRAME = re.compile(r"[+-]?[0-9]{1,15}")
+PIN_SECONDS = re.compile(r"[+-]?([0-9]{1,15}\.?[0-9]*|\.[0-9]+)s")
 
 
 def check_no_pins(repetitions: bool, given: Sequence[str] | None) -> None:
@@ -85,12 +89,14 @@ def _parse_end(embedding_set: "EmbeddingSet", name: str, end: str, text: str) ->
 
     times = embedding_set.times(name)
     end = end.strip()
-    try:
-        frame = nearest_frame(float(end[:-1]), times) if end.endswith("s") else int(end)
-    except ValueError as error:
+    if PIN_SECONDS.fullmatch(end):
+        frame = nearest_frame(float(end[:-1]), times)
+    elif PIN_FRAME.fullmatch(end):
+        frame = int(end)
+    else:
         raise UserError(
             f"cannot read {end!r} of the pin {text!r}: expected a frame such as 12, or seconds such as 1.5s"
-        ) from error
+        )
     if not 0 <= frame < len(times):
         raise UserError(
             f"the pin {text!r} lies outside {name}, which has frames 0 to {len(times) - 1}, the last at "

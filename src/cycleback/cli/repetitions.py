@@ -1,17 +1,15 @@
 """`cycleback repetitions`: find, count and cut the repetitions of an action in one video."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.cli.inputs import check_table_and_picture, embed_inputs, list_inputs
+from cycleback.cli.inputs import check_clips_folder, check_table_and_picture, embed_inputs, list_inputs
 from cycleback.cli.options import Embeddings, Json, Overwrite, Table, Videos
 from cycleback.cli.output import print_result
-from cycleback.errors import OutputExistsError, UserError
 
 if TYPE_CHECKING:
     from cycleback.applications import Drift, Repetitions
@@ -52,7 +50,7 @@ def repetitions(
     inputs = list_inputs(videos, embeddings=embeddings)
     check_table_and_picture(output, picture, overwrite=overwrite, inputs=inputs, formats=FORMATS)
     if clips is not None:
-        _check_folder(clips, overwrite=overwrite, inputs=inputs)
+        check_clips_folder(clips, overwrite=overwrite, inputs=inputs)
     embedding_set = embed_inputs(videos, embeddings=embeddings, streams=EQUAL_STREAMS)
     found = {n: find_repetitions(embedding_set[n], embedding_set.times(n)) for n in embedding_set}
     drifts = {name: measure_drift(embedding_set[name], each) for name, each in found.items()}
@@ -79,20 +77,9 @@ def repetitions(
             }
         },
         f"repetitions in {counted} of {len(found)} videos: {', '.join(files)}",
-        _next_command(videos, clips if written else None, is_counted=counted > 0),
+        _next_command(videos, embeddings, clips, written=len(written), is_counted=counted > 0),
         as_json=as_json,
     )
-
-
-def _check_folder(folder: Path, *, overwrite: bool, inputs: Sequence[Path]) -> None:
-    """Refuse a folder for clips that cannot be made or has files in it."""
-    from cycleback.files import check_output
-
-    if folder.is_file():
-        raise UserError(f"cannot write clips to {folder}: it is a file; give a folder")
-    check_output(folder, overwrite=True, inputs=inputs)
-    if folder.is_dir() and any(folder.iterdir()) and not overwrite:
-        raise OutputExistsError(f"{folder} has files in it. Add --overwrite, or choose another folder.")
 
 
 def _write_clips(
@@ -108,7 +95,13 @@ def _write_clips(
             report = counter(bars, f"cutting {name}")
             stem = name.replace("/", "-")
             written += write_clips(
-                video, found[name], folder, name=stem, overwrite=overwrite, progress=report
+                video,
+                found[name],
+                folder,
+                name=stem,
+                overwrite=overwrite,
+                only_own=True,
+                progress=report,
             )
     return written
 
@@ -139,8 +132,12 @@ def _print_counts(found: "dict[str, Repetitions]", drifts: "dict[str, Drift | No
             print(f"  {describe_drift(drift)}")
 
 
-def _next_command(videos: list[str] | None, clips: Path | None, *, is_counted: bool) -> list[str] | None:
+def _next_command(
+    videos: list[str] | None, embeddings: Path | None, clips: Path | None, *, written: int, is_counted: bool
+) -> list[object] | None:
     """Return the words of what to do next: compare the clips, or cut them."""
     if clips is not None:
-        return ["sync", str(clips)]
-    return ["repetitions", *videos, "--clips", "takes"] if videos and is_counted else None
+        return ["sync", clips] if written > 1 else None
+    known = [] if embeddings is None else ["--embeddings", embeddings]
+    cut = ["repetitions", *(videos or ()), *known, "--clips", "takes", "--overwrite"]
+    return cut if is_counted else None

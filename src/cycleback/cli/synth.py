@@ -10,10 +10,12 @@ from cycleback.cli.inputs import check_choice, one_line_errors
 from cycleback.cli.options import LEVELS, Json, Level, Overwrite, Seed
 from cycleback.cli.output import print_result
 
+MAX_VIDEOS = 100_000  # beyond, a folder is hard to work with
+
 
 def synth(
     directory: Annotated[Path, typer.Argument(help="Folder to write.")],
-    videos: Annotated[int, typer.Option(help="Render this many videos.", min=1)] = 30,
+    videos: Annotated[int, typer.Option(help="Render this many videos.", min=1, max=MAX_VIDEOS)] = 30,
     seed: Seed = 0,
     level: Level = "easy",
     size: Annotated[int, typer.Option(help="Set the side of a frame in pixels.")] = 112,
@@ -45,6 +47,6 @@ def synth(
     print_result(
         {"directory": str(directory), "videos": len(rendered), "frames": frames},
         f"{len(rendered)} videos, {frames} frames: {directory}",
-        ["train", directory, "-o", f"runs/{directory.name}"],
+        ["train", directory, "-o", f"runs/{directory.resolve().name}"],
         as_json=as_json,
     )

@@ -11,7 +11,6 @@ from cycleback.cli.inputs import (
     check_file,
     embed_inputs,
     list_inputs,
-    note_repetitions,
 )
 from cycleback.cli.options import (
     METHODS,
@@ -79,7 +78,7 @@ def labels(
     """
     from cycleback.annotations import read_annotations, write_annotations
     from cycleback.annotations.formats import find_format
-    from cycleback.applications import join_takes, match_labels, transfer_labels
+    from cycleback.applications import join_takes, judge, match_labels, transfer_labels
     from cycleback.files import check_output
 
     check_choice("alignment method", method, METHODS)
@@ -95,8 +94,6 @@ def labels(
     known = read_annotations(label_file, format=from_format)
     check_no_pins(repetitions, pin)
     embedding_set = embed_inputs(videos, run=run, embeddings=embeddings, repetitions=repetitions)
-    if not repetitions:
-        note_repetitions(embedding_set)
     events, segments = match_labels(known, embedding_set)
     pins = collect_pins(
         embedding_set,
@@ -113,16 +110,23 @@ def labels(
         pins=pins,
     )
     written = join_takes(embedding_set, list(result.videos.values()))
-    path = write_annotations(output, written, format=to_format, overwrite=overwrite, inputs=inputs)
+    path = write_annotations(
+        output, written, format=to_format, overwrite=overwrite, inputs=inputs, only_own=True
+    )
     if not as_json:
         _print_labels(result)
     facts = result.to_json() | {"label_next": list(result.label_next[:MAX_NEXT])}
     what = "takes" if repetitions else "videos"
     by_hand = len(result.videos) - len(result.label_next)
+    verdict = None
+    if by_hand:
+        reference = next(name for name in result.videos if name not in result.label_next)
+        verdict = judge(embedding_set, reference, result.label_next, are_takes=repetitions)
     print_result(
         {"labels": str(path), "format": to_format, "pins": len(pins), **facts},
         f"{len(result.label_next)} {what} labelled by the labels of {by_hand}: {path}",
         as_json=as_json,
+        verdict=verdict,
     )
 
 
@@ -183,6 +187,7 @@ def sound(
     Example: cycleback transfer sound pour.mp4 silent.mp4 --pin 12:30
     """
     from cycleback.applications import (
+        judge,
         locate_videos,
         transfer_sound,
         transfer_sound_of_takes,
@@ -211,7 +216,6 @@ def sound(
         heard = transfer_sound_of_takes(embedding_set, *takes)
         names = [own[0] for own in takes]
     else:
-        note_repetitions(embedding_set)
         pins = collect_pins(embedding_set, pin, videos=[source, target], is_file_used=not no_pins)
         heard = transfer_sound(embedding_set, *names, method=method, pins=pins)  # type: ignore[arg-type]
     write_with_sound(path, locate_videos(embedding_set, names)[1], heard.audio, overwrite=overwrite)
@@ -225,4 +229,5 @@ def sound(
         },
         f"{target} with the sound of {source}, mean confidence {confidence:.2f}: {path}",
         as_json=as_json,
+        verdict=judge(embedding_set, names[0], names[1:], are_takes=repetitions),
     )

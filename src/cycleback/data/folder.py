@@ -9,7 +9,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+from cycleback.data.episodes import list_episodes
 from cycleback.data.labels import LABELS_FILE, collect_events, event_order, read_labels
+from cycleback.data.lerobot import is_lerobot
 from cycleback.data.records import (
     IMAGE_SUFFIXES,
     SEQUENCE_SUFFIX,
@@ -25,10 +27,12 @@ from cycleback.data.sources import is_frame
 from cycleback.errors import DataError
 from cycleback.tables import read_table
 from cycleback.video import VIDEO_SUFFIXES
+from cycleback.video.source import is_animated
 
 logger = logging.getLogger(__name__)
 PEOPLE_FILE = "people.csv"
 SPLITS_FILE = "splits.csv"
+ANIMATIONS = {".gif": "to .mp4, or name them one by one", ".webp": "to .mp4"}  # and what to do with them
 SPLIT_FOLDERS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 
 Videos = Dataset | Path | str | Sequence[Path | str]  # a data set, its folder, or files
@@ -48,6 +52,9 @@ def read_dataset(
     .png) with no other video in it or below. Images beside videos, hidden files and all other files are
     ignored. Two videos with the same name (a.mp4 and a.mov, or a.mp4 and a folder of images a/) are an error.
 
+    A LeRobot data set with one video file per episode is read by its own tables: its episodes are the videos,
+    its tasks the actions.
+
     **Action.** The sub-folder of a video, at any depth: `cup/a.mp4` has action "cup", `a.mp4` has "". Both
     may occur together; the videos at the top are then an action of their own.
 
@@ -65,9 +72,12 @@ def read_dataset(
         DataError: the folder is missing or empty, two videos have the same name, or a file cannot be parsed.
     """
     root = Path(directory)
-    videos = _find_videos(root)
-    has_split_folders = _check_split_folders(root, videos)
-    records = tuple(_add_action(record, has_split_folders) for record in videos)
+    if is_lerobot(root):
+        records = tuple(list_episodes(root))
+    else:
+        videos = _find_videos(root)
+        has_split_folders = _check_split_folders(root, videos)
+        records = tuple(_add_action(record, has_split_folders) for record in videos)
     index = NameIndex(record.name for record in records)
     rows = _read_label_files(root, labels, index)
     records = _add_people(_add_events(records, rows), index, root / PEOPLE_FILE)
@@ -110,12 +120,11 @@ def _walk(root: Path, folder: Path, seen: set[Path]) -> Iterator[VideoRecord]:
     seen.add(folder.resolve())
     inside = [path for path in _list_folder(folder) if not path.name.startswith(".")]
     files = [path for path in inside if not path.is_dir()]  # a dangling link counts: `data check` reports it
-    if gifs := [path for path in files if path.suffix.lower() == ".gif"]:
-        warnings.warn(
-            f"{gifs[0]} is not read ({len(gifs)} such in its folder): convert .gif files to .mp4, or "
-            "name them one by one",
-            stacklevel=2,
-        )
+    for suffix, advice in ANIMATIONS.items():
+        named = [path for path in files if path.suffix.lower() == suffix]
+        if found := [path for path in named if path.is_file() and is_animated(path)]:
+            many = f"{len(found)} such in its folder"
+            warnings.warn(f"{found[0]} is not read ({many}): convert {suffix} files {advice}", stacklevel=2)
     videos = [video for path in files if (video := _recognise_file(root, path)) is not None]
     for path in inside:
         if path.is_dir():
@@ -287,7 +296,13 @@ def select_records(videos: Videos) -> tuple[Sequence[VideoRecord], Sequence[str]
         check_name(path)
         if not path.exists():
             raise DataError(f"{path} does not exist; check the spelling of the path")
-    return [VideoRecord(name, path) for name, path in zip(name_files(paths), paths, strict=True)], ()
+    names = name_files(paths)
+    return [VideoRecord(name, path, _file_kind(path)) for name, path in zip(names, paths, strict=True)], ()
+
+
+def _file_kind(path: Path) -> Kind:
+    """Tell what a file is that was named by itself; of other suffixes the decoder decides."""
+    return "sequence" if path.suffix.lower() == SEQUENCE_SUFFIX else "video"
 
 
 def names_folder(videos: Videos) -> bool:
@@ -318,7 +333,10 @@ def pick_videos(
     paths = [Path(video) for video in videos]
     is_folder = len(paths) == 1 and paths[0].is_dir()
     if is_folder:
-        records = [record for record in read_dataset(paths[0]) if record.kind == "video"]
+        found = read_dataset(paths[0])
+        records = [record for record in found if record.kind == "video"]
+        if not records:
+            raise DataError(f"{found.records[0].path} is no video file, and only these can be played in sync")
         actions = sorted({record.action for record in records if record.action})
         if len(actions) > 1:
             raise DataError(f"{paths[0]} holds {', '.join(actions)}: name the folder of one action")

@@ -22,6 +22,7 @@ PLAYLISTS = frozenset(  # formats of ffmpeg that open further files, or that are
     | {"sdp", "vapoursynth", "vobsub"}
 )
 ATTACHED_PICTURE = 0x0400  # bit of a stream's disposition: the cover image of a song
+ANIMATED_WEBP = 0x02  # bit of the flags of an extended .webp
 
 
 def load_av(purpose: str) -> ModuleType:
@@ -81,6 +82,18 @@ def check_file(path: str | os.PathLike[str]) -> Path:
     return file
 
 
+def is_animated(path: Path) -> bool:
+    """Tell whether a .gif or .webp is a video: a .gif is taken for one, a .webp says so in its header."""
+    if path.suffix.lower() != ".webp":
+        return path.suffix.lower() == ".gif"
+    try:
+        with path.open("rb") as stream:
+            header = stream.read(21)
+    except OSError:
+        return False
+    return header[8:16] == b"WEBPVP8X" and bool(header[20:21]) and bool(header[20] & ANIMATED_WEBP)
+
+
 def reading_options(av: ModuleType) -> dict[str, str]:
     """Return options with which ffmpeg reads the one file that it is given, and no address or other file."""
     formats = sorted(av.formats_available - PLAYLISTS)
@@ -91,6 +104,8 @@ def reading_options(av: ModuleType) -> dict[str, str]:
 def open_container(path: Path) -> Iterator[Any]:
     """Open `path` as an av.container.InputContainer."""
     av = load_av("reading video")
+    if path.suffix.lower() == ".webp" and is_animated(path):
+        raise VideoError(f"{path} is an animated .webp, which cannot be decoded here; convert it to .mp4")
     try:
         container = av.open(f"file:{path}", options=reading_options(av), metadata_errors="replace")
     except av.error.ArgumentError as error:
