@@ -84,7 +84,69 @@ def test_every_link_and_picture_leads_somewhere() -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     listed = re.findall(r"(?m)^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"))
-    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+    hooks = script("docs_hooks")
+    inside = [name for name in listed if not name.startswith(f"{hooks.PREFIX}/")]
+    assert sorted(inside) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+    others = {name.removeprefix(f"{hooks.PREFIX}/") for name in {*listed} - {*inside}}
+    assert {*hooks.MORE_PAGES} <= others and all((ROOT / name).is_file() for name in others)
+
+
+def public_packages() -> set[str]:
+    """The parts of the package that name public names."""
+    inits = (ROOT / "src" / "cycleback").glob("*/__init__.py")
+    return {init.parent.name for init in inits if "__all__" in init.read_text("utf-8")}
+
+
+def test_every_package_with_public_names_has_a_page_made_from_its_docstrings() -> None:
+    pages = {page.stem: page.read_text("utf-8") for page in (DOCS / "reference/api").glob("*.md")}
+    overview = pages.pop("index")
+    assert {*pages} == {*public_packages(), "errors"}
+    for name, text in pages.items():
+        assert f"\n::: cycleback.{name}\n" in text and f"]({name}.md)" in overview
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation as `make docs` builds it, without the slow pages made from docstrings."""
+    mkdocs = pytest.importorskip("mkdocs.commands.build", reason="mkdocs is not installed")
+    from mkdocs.config import load_config
+
+    folder = tmp_path_factory.mktemp("site")
+    settings = {"strict": True, "plugins": ["search"], "site_dir": str(folder)}
+    mkdocs.build(load_config(str(ROOT / "mkdocs.yml"), **settings))
+    return folder
+
+
+def test_the_site_has_every_file_of_the_repository_that_a_page_links_to(site: Path) -> None:
+    guide = (site / "guides/streams/index.html").read_text("utf-8")
+    notice = "repository/src/cycleback/weights/NOTICE.txt"
+    assert f'href="../../{notice}"' in guide
+    assert (site / notice).read_bytes() == (ROOT / "src/cycleback/weights/NOTICE").read_bytes()
+    results = (site / "repository/RESULTS/index.html").read_text("utf-8")
+    assert 'href="../../results/results/"' in results and 'src="../../images/golf-few-shot.svg"' in results
+    assert "repository/RESULTS/#penn-action-poses" in (site / "results/small_folders/index.html").read_text()
+
+
+def test_the_site_asks_no_other_host(site: Path) -> None:
+    asks = re.compile(r"""(?:<script[^>]*src|<link[^>]*href|<img[^>]*src)=["'](https?:[^"']+)""")
+    asked = {url for page in site.rglob("*.html") for url in asks.findall(page.read_text("utf-8"))}
+    assert not asked
+
+
+def test_a_broken_link_stops_the_site(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+    from mkdocs.exceptions import Abort
+
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text("[gone](../GONE.md), [here](../HERE.md), `[code](../CODE.md)`")
+    (tmp_path / "HERE.md").write_text("# Here\n")
+    (tmp_path / "mkdocs.yml").write_text("site_name: Test\nplugins: []\n")
+    hooks = str(ROOT / "scripts/docs_hooks.py")
+    with pytest.raises(Abort, match="1 warnings"):
+        build(load_config(str(tmp_path / "mkdocs.yml"), strict=True, hooks=[hooks]))
+    assert "'../GONE.md', but the target is not found" in caplog.text
 
 
 def test_lines_are_short() -> None:

@@ -1,12 +1,16 @@
 """What an install brings: the package, and the models beside it."""
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import cycleback
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
@@ -19,14 +23,21 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name in ("tiny/recipe.toml", "tiny/encoder.safetensors", "tiny/README.md", "tiny/.draft", "notes.md"):
+    for name in (
+        "tiny/recipe.toml",
+        "tiny/encoder.safetensors",
+        "tiny/README.md",
+        "tiny/LICENSE",
+        "tiny/.draft",
+        "notes.md",
+    ):
         (folder / "models" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "models" / name).write_text(name)
     return folder
 
 
 def built(source: Path, kind: str, folder: Path) -> Path:
-    pytest.importorskip("setuptools", minversion="70.1", reason="building needs setuptools")
+    pytest.importorskip("setuptools", minversion="77", reason="building needs setuptools")
     command = [sys.executable, "-c", BUILD.format(kind=kind), str(folder)]
     subprocess.run(command, cwd=source, check=True, capture_output=True)
     return next(folder.iterdir())
@@ -34,17 +45,29 @@ def built(source: Path, kind: str, folder: Path) -> Path:
 
 def test_a_wheel_has_the_models_inside_the_package(source: Path, tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(built(source, "wheel", tmp_path)).namelist())
-    models = {name for name in names if "published/" in name or ("models/" in name and "tiny" in name)}
-    files = ("recipe.toml", "encoder.safetensors", "README.md")
+    package = {name for name in names if name.startswith("cycleback/")}
+    models = {name for name in package if "published/" in name or ("models/" in name and "tiny" in name)}
+    files = ("recipe.toml", "encoder.safetensors", "README.md", "LICENSE")
     assert models == {f"cycleback/published/tiny/{file}" for file in files}
     assert {"cycleback/recipes/fast.toml", "cycleback/py.typed", "cycleback/comparison/page.html"} <= names
-    weights = ("movenet-thunder.safetensors", "movenet-lightning.safetensors", "NOTICE", "LICENSE")
-    assert {f"cycleback/weights/{file}" for file in weights} <= names
+    weights = ("movenet-lightning.safetensors", "NOTICE", "LICENSE")
+    assert {name for name in names if name.startswith("cycleback/weights/")} == {
+        f"cycleback/weights/{file}" for file in weights
+    }
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"cycleback"}
     page = source / "src/cycleback/web/page"
     files = {path.relative_to(source / "src").as_posix() for path in page.rglob("*") if path.is_file()}
     assert files <= names and {"index.html", "NOTICE", "mediabunny.LICENSE", "uPlot.LICENSE"} <= {
         Path(file).name for file in files
     }
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert cycleback.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    newest = re.search(r"(?m)^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    assert newest is not None and newest[1] == version
 
 
 def test_a_source_distribution_has_what_a_wheel_is_built_from(source: Path, tmp_path: Path) -> None:
