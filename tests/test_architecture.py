@@ -51,8 +51,11 @@ ALLOWED: dict[str, set[str]] = {
     "training": {"embeddings", "models", "data", "losses", "alignment"},
     "applications": {"embeddings", "models", "data", "alignment", "annotations", "video"},
     "recipe": {"training", "models", "data", "losses", "config"},
-    "runs": {"recipe", "training", "embeddings", "models", "data", "losses", "alignment"},
-    "search": {"runs", "embeddings", "models", "data", "video"},
+    "exported": {"embeddings", "models", "data", "video"},
+    "runs": {"recipe", "training", "exported", "embeddings", "models", "data", "losses", "alignment"},
+    "export": {"runs", "exported", "embeddings", "models", "data", "synth"},
+    "search": {"corpus", "runs", "embeddings", "models", "data", "video"},
+    "corpus": {"runs", "embeddings", "models", "data", "alignment", "video"},
 }
 ALLOWED["comparison"] = {"runs", "recipe", "training", "applications", "evaluation", "embeddings", "models"}
 ALLOWED["comparison"] |= {"data", "alignment", "synth", "video"}

@@ -6,7 +6,7 @@ The names below are loaded when first used, so that `import cycleback` and `cycl
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "Alignment": "cycleback.alignment",
@@ -19,6 +19,8 @@ _HOMES = {
     "align": "cycleback.alignment",
     "embed_videos": "cycleback.runs",
     "evaluate": "cycleback.evaluation",
+    "find_action": "cycleback.applications",
+    "find_offset": "cycleback.applications",
     "load_encoder": "cycleback.runs",
     "read_dataset": "cycleback.data",
     "studio": "cycleback.web.notebook",
@@ -37,7 +39,9 @@ __all__ = [  # noqa: RUF022 - the order of a user's work
     "EmbeddingSet",
     "align",
     "Alignment",
+    "find_offset",
     "write_synced",
+    "find_action",
     "studio",
     "evaluate",
     "Report",
@@ -47,7 +51,7 @@ __all__ = [  # noqa: RUF022 - the order of a user's work
 
 if TYPE_CHECKING:
     from cycleback.alignment import Alignment, align
-    from cycleback.applications import write_synced
+    from cycleback.applications import find_action, find_offset, write_synced
     from cycleback.data import read_dataset
     from cycleback.embeddings import EmbeddingSet
     from cycleback.errors import UserError

@@ -7,10 +7,13 @@
     both      one frame of b per frame of a              align
     --        videos that share only a part              align(method="subsequence", "open_end", "overlap")
     --        one video somewhere in a longer one        find_ends, find_part
+    --        two cameras of one event                 fit_offset, fit_sound_offset
     --        pairs of frames set by hand                align(pins=[(12, 30)]), check_pins
     --        several videos on one clock                align_many
     --        directions in which videos agree           discriminant_axes
     --        confidence of each match                   estimate_confidence, ConfidenceCurve
+    --        the same, fitted without labels            fit_without_labels
+    --        evidence of one action, of reversal        measure_likeness, Likeness
     --        videos matched backwards in time           backward_share
     --        an hour of video in little memory          align chooses the way (warp.py)
 
@@ -24,7 +27,11 @@ from cycleback.alignment.cycles import backward_share, cycle_back, cycle_consist
 from cycleback.alignment.discriminant import ALIGNED_AXES, discriminant_axes
 from cycleback.alignment.distances import nearest_neighbors, squared_distances
 from cycleback.alignment.dtw import dtw_path, match_frames
+from cycleback.alignment.likeness import Likeness, measure_likeness
+from cycleback.alignment.offset import Line, Offset, fit_offset
 from cycleback.alignment.pins import check_pins
+from cycleback.alignment.self_consistency import fit_without_labels
+from cycleback.alignment.sound_offset import fit_sound_offset
 from cycleback.alignment.subsequence import find_ends, find_part
 from cycleback.alignment.warp import dtw_to_many
 
@@ -32,7 +39,10 @@ __all__ = [
     "ALIGNED_AXES",
     "Alignment",
     "ConfidenceCurve",
+    "Likeness",
+    "Line",
     "MultiAlignment",
+    "Offset",
     "align",
     "align_many",
     "backward_share",
@@ -45,7 +55,11 @@ __all__ = [
     "estimate_confidence",
     "find_ends",
     "find_part",
+    "fit_offset",
+    "fit_sound_offset",
+    "fit_without_labels",
     "match_frames",
+    "measure_likeness",
     "nearest_neighbors",
     "score_matches",
     "squared_distances",

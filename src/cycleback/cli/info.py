@@ -17,6 +17,7 @@ OPTIONAL = {  # package -> extra that installs it
     "lancedb": "search",
     "tensorboard": "track",
     "transformers": "bases",
+    "onnxruntime": "onnx",
 }
 
 

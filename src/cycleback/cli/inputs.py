@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cycleback.cli.bars import counter, progress_bars
-from cycleback.errors import UserError, one_of
+from cycleback.errors import OutputExistsError, UserError, one_of
+from cycleback.progress import Counter
 
 if TYPE_CHECKING:
     from cycleback.embeddings import EmbeddingSet
 
 PRETRAINED = "pretrained"
 MAX_NAMED = 10  # mirrored videos
-MAX_CHECKED = 6  # videos that are searched for repetitions
-MIN_FRAMES_EACH = 8  # of a repetition; noise repeats by chance in a few frames
-MIN_NOTED = (3, 0.62)  # repetitions, and their confidence, that are worth a note
 
 
 def embed_inputs(
@@ -39,22 +37,50 @@ def embed_inputs(
         repetitions: split each video that holds several repetitions into takes; one must.
     """
     from cycleback.embeddings import EmbeddingSet, check_same_encoder
-    from cycleback.models import fingerprint
-    from cycleback.runs import embed_videos, load_encoder
 
     if embeddings is not None:
         saved = EmbeddingSet.load(embeddings)
         if run != PRETRAINED:
-            check_same_encoder({str(embeddings): saved.encoder, run: fingerprint(load_encoder(run))})
+            check_same_encoder({str(embeddings): saved.encoder, run: find_fingerprint(run)})
         chosen = saved.subset(list(dict.fromkeys(videos))) if videos else saved
         return _split_into_takes(chosen, None) if repetitions else chosen
     paths = parse_videos(videos)
     with progress_bars() as display:
-        embedded = embed_videos(
+        embedded = embed_with(
             run, paths, streams=streams, alike=alike, progress=counter(display, "embedding")
         )
     print_streams(embedded)
     return _split_into_takes(embedded, paths) if repetitions else embedded
+
+
+def embed_with(
+    run: str,
+    videos: Path | Sequence[Path],
+    *,
+    streams: Mapping[str, float] | None,
+    alike: "EmbeddingSet | None",
+    progress: Counter,
+) -> "EmbeddingSet":
+    """Embed videos with a run, or with an exported model, which imports no torch."""
+    from cycleback.exported import embed_exported, is_exported
+
+    if is_exported(run):
+        return embed_exported(run, videos, streams=streams, alike=alike, progress=progress)
+    from cycleback.runs import embed_videos
+
+    return embed_videos(run, videos, streams=streams, alike=alike, progress=progress)
+
+
+def find_fingerprint(run: str) -> str:
+    """Return the fingerprint of the encoder of a run, or of an exported model."""
+    from cycleback.exported import is_exported, read_model
+
+    if is_exported(run):
+        return read_model(run).fingerprint
+    from cycleback.models import fingerprint
+    from cycleback.runs import load_encoder
+
+    return fingerprint(load_encoder(run))
 
 
 def _embed_to_count(embedded: "EmbeddingSet", paths: Path | list[Path] | None) -> "EmbeddingSet":
@@ -76,6 +102,7 @@ def _split_into_takes(
 ) -> "EmbeddingSet":
     """Split videos into takes by their repetitions, and say on stderr how many there are."""
     from cycleback.applications import find_repetitions, split_takes
+    from cycleback.applications.verdict import find_stem
 
     seen = _embed_to_count(embedded, paths)
     found = {name: find_repetitions(seen[name], seen.times(name)) for name in embedded}
@@ -95,12 +122,6 @@ def _split_into_takes(
     return split_takes(embedded, found)
 
 
-def find_stem(embeddings: "EmbeddingSet", name: str) -> str:
-    """Return the file name of a video without its folder, or its name in the set."""
-    path = embeddings.path(name)
-    return name if path is None else path.name
-
-
 def print_streams(embeddings: "EmbeddingSet") -> None:
     """Say on stderr how much each stream of the encoder counts, and which videos were turned round."""
     from cycleback.models.streams import describe_streams
@@ -117,21 +138,11 @@ def print_streams(embeddings: "EmbeddingSet") -> None:
 
 
 def note_repetitions(embeddings: "EmbeddingSet") -> None:
-    """Say on stderr if a video shows an action several times, which no alignment of whole videos expects.
+    """Say on stderr if a video shows an action several times; other commands tell so in their verdict."""
+    from cycleback.applications.verdict import tell_repetitions
 
-    Only a few videos are looked at, which takes less than a second.
-    """
-    from cycleback.alignment.distances import spread_items
-    from cycleback.applications import find_repetitions
-
-    for name in spread_items(embeddings.names, MAX_CHECKED):
-        found = find_repetitions(embeddings[name], embeddings.times(name))
-        is_sure = found.count >= MIN_NOTED[0] and found.confidence >= MIN_NOTED[1]
-        if is_sure and len(embeddings[name]) >= MIN_FRAMES_EACH * found.count:
-            advice = "add --repetitions to take each as a video of its own"
-            where = find_stem(embeddings, name)
-            print(f"note: {where} holds about {found.count} repetitions: {advice}", file=sys.stderr)
-            return
+    for finding in tell_repetitions(embeddings, embeddings.names):
+        print(f"note: {finding.words}: {finding.advice}", file=sys.stderr)
 
 
 def load_or_embed(
@@ -231,7 +242,7 @@ def check_file(
     """Refuse an output file that cannot be written, before any work is done; its folder must exist."""
     from cycleback.files import check_output
 
-    check_output(path, overwrite=overwrite, suffixes=suffixes, inputs=inputs)
+    check_output(path, overwrite=overwrite, suffixes=suffixes, inputs=inputs, only_own=True)
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder, expected the name of a file")
     if not path.absolute().parent.is_dir():
@@ -255,6 +266,17 @@ def check_table_and_picture(
     if picture is not None:
         endings = [f".{format}" for format in formats]
         check_file(picture, overwrite=overwrite, suffixes=endings, inputs=inputs)
+
+
+def check_clips_folder(folder: Path, *, overwrite: bool, inputs: Sequence[Path]) -> None:
+    """Refuse a folder for clips that cannot be made or has files in it."""
+    from cycleback.files import check_output
+
+    if folder.is_file():
+        raise UserError(f"cannot write clips to {folder}: it is a file; give a folder")
+    check_output(folder, overwrite=True, inputs=inputs)
+    if folder.is_dir() and any(folder.iterdir()) and not overwrite:
+        raise OutputExistsError(f"{folder} has files in it. Add --overwrite, or choose another folder.")
 
 
 @contextmanager

@@ -22,6 +22,8 @@ from cycleback.cli.data import data
 from cycleback.cli.demo import demo
 from cycleback.cli.embed import embed
 from cycleback.cli.evaluate import evaluate
+from cycleback.cli.export import export
+from cycleback.cli.find import find
 from cycleback.cli.follow import follow
 from cycleback.cli.info import info
 from cycleback.cli.plot import plot
@@ -34,12 +36,13 @@ from cycleback.cli.synth import synth
 from cycleback.cli.timing import timing
 from cycleback.cli.train import train
 from cycleback.cli.transfer import transfer
-from cycleback.errors import UserError
+from cycleback.errors import UserError, is_out_of_memory
 
 MAX_MESSAGE = 1000
+OUT_OF_MEMORY = "out of memory: lower the sizes in the settings, or take fewer or shorter videos at once"
 PANELS = {
-    "Learn": (demo, train, embed),
-    "Use": (studio, align, sync, transfer, search, repetitions, timing, anomalies, progress, follow),
+    "Learn": (demo, train, embed, export),
+    "Use": (studio, align, sync, transfer, search, find, repetitions, timing, anomalies, progress, follow),
     "Measure": (evaluate, compare, plot),
     "Data": (data, synth, cache, info),
 }
@@ -115,6 +118,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if _is_usage_error(error):
             error.show()  # type: ignore[attr-defined]
             return 2
+        if is_out_of_memory(error):
+            print(f"error: {OUT_OF_MEMORY}", file=sys.stderr)
+            return 2
         raise
     return status if isinstance(status, int) else 0
 
@@ -144,3 +150,7 @@ def _print_warning(
     line: str | None = None,
 ) -> None:
     print(f"warning: {show(message)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

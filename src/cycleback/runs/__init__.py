@@ -1,12 +1,14 @@
 """Run folders: everything a user must keep or send, and the calls that make and use one.
 
-RUN/recipe.toml           every setting that has an effect, resolved
-RUN/encoder.safetensors   the weights
-RUN/videos.json           which videos were trained on and which were held out, and where they are
-RUN/state.pt              the state that resuming needs
-RUN/log.jsonl             loss and cycle-consistency rate, one line every few updates
-RUN/selected.json         with run.select_every: which update the weights are from, and why
-RUN/tensorboard/          with run.tensorboard
+The files of a run folder:
+
+    RUN/recipe.toml           every setting that has an effect, resolved
+    RUN/encoder.safetensors   the weights
+    RUN/videos.json           which videos were trained on and which were held out, and where they are
+    RUN/state.pt              the state that resuming needs
+    RUN/log.jsonl             loss and cycle-consistency rate, one line every few updates
+    RUN/selected.json         with run.select_every: which update the weights are from, and why
+    RUN/tensorboard/          with run.tensorboard
 """
 
 from cycleback.runs.folder import (

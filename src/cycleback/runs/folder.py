@@ -19,8 +19,9 @@ from cycleback.data.folder import SPLITS_FILE, names_folder, select_records
 from cycleback.data.usable import keep_usable
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import check_kinds, embed_records
-from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features
+from cycleback.embeddings.features import FeatureCache, FusedFeatures, open_features, prepare_streams
 from cycleback.errors import CheckpointError, DataError, OutputExistsError, UserError, did_you_mean
+from cycleback.exported import check_options, embed_exported, is_exported
 from cycleback.files import check_output, hold_lock, remove_drafts, write_json, write_text
 from cycleback.models import STREAMS, Encoder, FusedBase, Precision, load_weights
 from cycleback.models.checkpoint import FILE_NAME as WEIGHTS_FILE
@@ -62,6 +63,10 @@ def find_run(source: Path | str) -> Path:
         return path
     if str(source) in models:
         return models[str(source)]
+    if is_exported(path):
+        raise CheckpointError(
+            f"{path} is an exported model, which can only embed videos; expected the run it was made from"
+        )
     if path.exists():
         return path
     if str(source) == PRETRAINED:
@@ -101,23 +106,39 @@ def embed_videos(
     precision: Precision | None = None,
     streams: Mapping[str, float] | None = None,
     alike: EmbeddingSet | None = None,
+    one_event: bool = False,
     leave_out: bool | None = None,
     progress: Counter = ignore,
 ) -> EmbeddingSet:
     """Embed every frame of a folder of videos, or of the named files.
 
     Args:
-        encoder: an Encoder, or the argument of `load_encoder`: a run folder or a name.
+        encoder: an Encoder, or the argument of `load_encoder`: a run folder or a name; or the folder of an
+            exported model, which runs on the CPU.
         videos: a data set, its folder, or paths of videos.
         cache: folder of decoded frames (default: the user's cache folder).
         precision: "float32", or "bfloat16": about 1 % off, much faster on a GPU, and the default there.
         streams: the weight of each stream of an untrained encoder. Without it and `alike`, weights are
             chosen for these videos, and mirrored videos are turned round. A trained encoder keeps its own.
         alike: a set to compare with: its weights are used, and videos are turned to the side it shows.
+        one_event: several cameras film one event, each a part of it: streams keep their usual weights, and
+            mirrored videos are turned round.
         leave_out: whether to leave out videos that cannot be used, with a warning for each, unless they are
             more than half; otherwise they are an error. Default: if `videos` is a folder or a data set.
         progress: called with (frames done, frames in total as far as known).
     """
+    if not isinstance(encoder, Encoder) and is_exported(encoder):
+        check_options(encoder, device=device, precision=precision)
+        return embed_exported(
+            encoder,
+            videos,
+            cache=cache,
+            streams=streams,
+            alike=alike,
+            one_event=one_event,
+            leave_out=leave_out,
+            progress=progress,
+        )
     encoder = encoder if isinstance(encoder, Encoder) else load_encoder(encoder)
     records, event_names = select_records(videos)
     check_kinds(encoder, records)
@@ -128,13 +149,15 @@ def embed_videos(
     if leave_out or (leave_out is None and names_folder(videos)):
         records = keep_usable(records, cache=frames)
     if isinstance(features, FusedFeatures):
-        features.fill(records, progress=progress)
-        known = alike.streams if alike is not None else streams
-        if is_weighed:
-            features.base.set_weights(known or features.weigh(records, progress=progress))
-        if streams is None:
-            oriented = None if alike is None else (alike[name] for name in alike.names)
-            features.orient(records, references=oriented if is_weighed else None)
+        prepare_streams(
+            features,
+            records,
+            is_weighed=is_weighed,
+            streams=streams,
+            alike=alike,
+            one_event=one_event,
+            progress=progress,
+        )
     return embed_records(
         encoder,
         records,
@@ -163,7 +186,8 @@ def choose_device(device: torch.device | str | None = None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        is_there = chosen.type in ("cpu", "cuda") and len(torch.empty(1, device=chosen).cpu()) == 1
+        is_known = chosen.type == "cuda" or (chosen.type == "cpu" and not chosen.index)
+        is_there = is_known and len(torch.empty(1, device=chosen).cpu()) == 1
     except (RuntimeError, AssertionError, ValueError):  # an unknown name, or a GPU that is not there
         is_there = False
     if not is_there:
