@@ -109,3 +109,9 @@ def test_every_method_of_the_help_can_be_compared(command: Callable, poses: Path
     result = command(*words, "--methods", "tcc+order,tcc-stochastic")
     assert result.code == 0, result.err
     assert list(json.loads(result.out)["rows"])[:2] == ["tcc+order", "tcc-stochastic"]
+
+
+def test_no_method_at_all_is_refused(command: Callable, poses: Path, tmp_path: Path) -> None:
+    result = command("compare", "--data", poses, "--methods", " , ", "-o", tmp_path / "out")
+    assert result.code == 2 and "--methods is empty: name at least one, such as tcc" in result.err
+    assert not (tmp_path / "out").exists()

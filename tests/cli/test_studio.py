@@ -62,6 +62,8 @@ def test_a_taken_port_is_refused(command, tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         refused = command("studio", str(tmp_path), "--no-browser", "--port", str(port))
     assert refused.code == 2 and f"cannot listen at 127.0.0.1:{port}" in refused.err
+    refused = command("studio", str(tmp_path), "--no-browser", "--host", "no such host")
+    assert refused.code == 2 and "cannot listen at 'no such host'" in refused.err
 
 
 def test_a_missing_package_is_named(command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

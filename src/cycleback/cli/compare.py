@@ -10,6 +10,7 @@ import typer
 from cycleback.cli.bars import progress_bars, progress_callbacks
 from cycleback.cli.options import Device, Json, Overlap, Protocol, Seed
 from cycleback.cli.output import print_reports, print_result
+from cycleback.errors import UserError
 
 METHODS = "tcc,tcn,sal,tcc+tcn,supervised"
 Methods = Annotated[
@@ -55,6 +56,8 @@ def compare(
     from cycleback.comparison.methods import KEPT_UNTRAINED
     from cycleback.data import read_dataset
 
+    if not methods.strip(", "):
+        raise UserError("--methods is empty: name at least one, such as tcc")
     try:
         with progress_bars() as display:
             comparison = compare_methods(

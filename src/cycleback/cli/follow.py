@@ -22,7 +22,7 @@ def follow(
         bool, typer.Option("--real-time", help="Play a file at its own speed, as if it were live.")
     ] = False,
     patience: Annotated[
-        float, typer.Option(help="Wait this many seconds for a file (.ts, .mkv) to grow.", min=0)
+        float, typer.Option(help="Wait this many seconds for a file (.ts, .mkv) to grow.", min=0, max=86400)
     ] = 0.0,
     every: Annotated[int, typer.Option(help="Print only every Nth frame.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per frame.")] = False,

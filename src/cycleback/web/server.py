@@ -97,4 +97,7 @@ def take_port(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             listener.close()
             reason = error
-    raise UserError(f"cannot listen at {host}:{port}: {reason.strerror or reason}; choose another --port")
+    if isinstance(reason, socket.gaierror):
+        raise UserError(f"cannot listen at {host!r}: {reason.strerror}; choose another --host")
+    place = f"{host}:{DEFAULT_PORT if port is None else port}"
+    raise UserError(f"cannot listen at {place}: {reason.strerror or reason}; choose another --host or --port")
