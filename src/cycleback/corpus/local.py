@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
@@ -16,6 +17,7 @@ from cycleback.embeddings.shards import ManifestRow
 from cycleback.errors import UserError
 
 MAX_BREAKS = 3  # of the pool one after another, without a video that was finished in between
+THREADS = "OMP_NUM_THREADS"  # read by numpy and torch when they are imported
 AHEAD = 2  # passes per worker that are handed out, so that none waits
 
 Pass = Sequence[Item]
@@ -33,29 +35,43 @@ def run_passes(
     """
     waiting = list(reversed(passes))
     breaks = 0
-    while waiting:
-        running: dict[Future[list[ManifestRow]], Pass] = {}
-        pool = _open_pool(workers, device)
-        try:
-            while waiting or running:
-                while waiting and len(running) < AHEAD * workers:
-                    part = waiting.pop()
-                    running[pool.submit(_run_pass, folder, part, device, cache_root)] = part
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    rows = future.result()
-                    del running[future]
-                    breaks = 0
-                    yield rows
-        except BrokenProcessPool as error:
-            breaks += 1
-            if breaks > MAX_BREAKS:
-                raise UserError(
-                    f"worker processes end as soon as they start ({MAX_BREAKS} times in a row). "
-                    "Is there enough memory? Use fewer with --workers."
-                ) from error
-            waiting += reversed(running.values())
-        finally:
-            _close_pool(pool)
+    with _one_thread_each():
+        while waiting:
+            running: dict[Future[list[ManifestRow]], Pass] = {}
+            pool = _open_pool(workers, device)
+            try:
+                while waiting or running:
+                    while waiting and len(running) < AHEAD * workers:
+                        part = waiting.pop()
+                        running[pool.submit(_run_pass, folder, part, device, cache_root)] = part
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        rows = future.result()
+                        del running[future]
+                        breaks = 0
+                        yield rows
+            except BrokenProcessPool as error:
+                breaks += 1
+                if breaks > MAX_BREAKS:
+                    raise UserError(
+                        f"worker processes end as soon as they start ({MAX_BREAKS} times in a row). "
+                        "Is there enough memory? Use fewer with --workers."
+                    ) from error
+                waiting += reversed(running.values())
+            finally:
+                _close_pool(pool)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes that are started now compute with one thread each: more would wait for each other."""
+    before = os.environ.get(THREADS)
+    os.environ[THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[THREADS]
+        if before is not None:
+            os.environ[THREADS] = before
 
 
 def _open_pool(workers: int, device: str) -> ProcessPoolExecutor:
