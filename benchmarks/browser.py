@@ -27,6 +27,7 @@ import numpy as np
 
 from cycleback.alignment import align
 from cycleback.files import write_text
+from cycleback.prepare.golfdb import EVENTS
 from cycleback.provenance import provenance
 from cycleback.runs.folder import build_pretrained, embed_videos
 from result_file import format_json
@@ -38,16 +39,6 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CYCLEBACK_DATA", ROOT.parent / "shared" / "data"))
 PAGE = ROOT / "build" / "browser"
 CHROMIUM = "/usr/bin/chromium"
-EVENTS = (
-    "address",
-    "toe_up",
-    "mid_backswing",
-    "top",
-    "mid_downswing",
-    "impact",
-    "mid_follow_through",
-    "finish",
-)
 READY = "#result:not([hidden]), #message:not([hidden])"
 OUTCOME = """() => ({
   indices: cycleback.result.indices,

@@ -24,13 +24,12 @@ from cycleback.data.folder import read_dataset, select_records
 from cycleback.embeddings.features import FusedFeatures
 from cycleback.embeddings.stream_choice import find_mirrored, weigh_streams
 from cycleback.models.streams import VECTORS, mirror, stream_vectors
+from cycleback.prepare.golfdb import EVENTS
 from cycleback.runs import embed_videos
 from cycleback.runs.folder import build_pretrained, open_caches
 from cycleback.synth import write_dataset
 
 DATA = Path(os.environ.get("CYCLEBACK_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-EVENTS = ["address", "toe_up", "mid_backswing", "top", "mid_downswing", "impact"]
-EVENTS += ["mid_follow_through", "finish"]
 SIDES = ("appearance", "motion", "pose")
 Floats = NDArray[np.floating]
 Vectors = Mapping[str, Floats]  # of each stream (N, V)
