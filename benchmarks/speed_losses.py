@@ -1,6 +1,7 @@
 """Losses on embeddings, forward and backward: all pairs at once, and TCC as a loop over pairs.
 
-The losses of warping and transport are also given as multiples of TCC at the same size, in time and memory.
+The losses of other papers are measured at the paper's batch and at growing lengths, as multiples of TCC at
+the same size: called from Python, and replayed as a CUDA graph, which is how the training loop runs them.
 
 Shapes: B videos, T sampled frames per video, D embedding size.
 """
@@ -27,7 +28,7 @@ from speed_peers import loop_over_pairs
 
 SIZE = 128  # D
 LOSSES = ("tcc", "tcn", "sal")
-METHODS = ("lav", "gta", "reversal", "vava", "vaot", "scl")
+METHODS = ("tcc", "lav", "gta", "reversal", "vava", "vaot", "scl")
 
 
 def loss_of(name: str, embeddings: Tensor) -> Callable[[], Tensor]:
@@ -63,8 +64,8 @@ def loss_of(name: str, embeddings: Tensor) -> Callable[[], Tensor]:
     return run
 
 
-def timed_loss(name: str, *, videos: int, frames: int, setting: Setting) -> Found:
-    """Measure milliseconds and peak memory of a loss, forward and backward."""
+def timed_loss(name: str, *, videos: int, frames: int, setting: Setting, is_replayed: bool = False) -> Found:
+    """Measure milliseconds and peak memory of a loss, forward and backward, also as a CUDA graph if asked."""
     forget(setting.device)
     torch.manual_seed(0)
     embeddings = torch.randn(videos, frames, SIZE, device=setting.device, requires_grad=True)
@@ -73,14 +74,42 @@ def timed_loss(name: str, *, videos: int, frames: int, setting: Setting) -> Foun
     if not torch.isfinite(run()):
         raise RuntimeError(f"the loss {name} of {videos} videos of {frames} frames is not finite")
     row = {"loss": name, "videos": videos, "frames": frames, "ms": found, "peak_gb": peak_gb(setting.device)}
-    print(f"{name:12} {videos:3} videos of {frames:3} frames {found:8.2f} ms", flush=True)
+    if is_replayed:
+        row["replayed_ms"] = milliseconds(record(run), device=setting.device)
+    print(f"{name:12} {videos:3} videos of {frames:4} frames {found:8.2f} ms", flush=True)
     return row
 
 
-def rows_of(name: str, sizes: list[tuple[int, int]], setting: Setting) -> Iterator[Found]:
+def record(run: Callable[[], object]) -> Callable[[], None]:
+    """Return a call that replays `run` as one CUDA graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    replay: Callable[[], None] = graph.replay
+    return replay
+
+
+def with_ratios(row: Found, rows: list[Found]) -> Found:
+    """Return a row with its times as multiples of those of TCC at the same size."""
+    tcc = next((other for other in rows if other["loss"] == "tcc" and _size(other) == _size(row)), {})
+    keys = {"ms": "ratio", "replayed_ms": "replayed_ratio", "peak_gb": "memory_ratio"}
+    return row | {name: row[key] / tcc[key] for key, name in keys.items() if row.get(key) and tcc.get(key)}
+
+
+def rows_of(
+    name: str, sizes: list[tuple[int, int]], setting: Setting, *, is_replayed: bool = False
+) -> Iterator[Found]:
     """A row for each (videos, frames) that fits into memory."""
     for videos, frames in sizes:
-        run = partial(timed_loss, name, videos=videos, frames=frames, setting=setting)
+        run = partial(
+            timed_loss, name, videos=videos, frames=frames, setting=setting, is_replayed=is_replayed
+        )
         row = attempted(f"{name}, {videos} videos of {frames} frames", run, setting)
         if row is not None:
             yield row
@@ -93,13 +122,13 @@ def measure(setting: Setting) -> Iterator[Found]:
     for name in LOSSES:
         rows += rows_of(name, [(b, t) for b in videos for t in frames], setting)
         yield {"rows": list(rows)}
-    some = [(2, 6)] if setting.is_smoke else [(4, 20), (4, 100), (4, 200), (16, 20)]
-    methods = []
+    sizes = (
+        [(2, 6)] if setting.is_smoke else [(4, 20), (16, 20), *((4, t) for t in (50, 100, 200, 500, 1000))]
+    )
+    methods: list[Found] = []
     for name in METHODS:
-        for row in rows_of(name, some, setting):
-            same = [other for other in rows if other["loss"] == "tcc" and _size(other) == _size(row)]
-            methods += [{**row, "ratio": row["ms"] / other["ms"]} for other in same]
-        yield {"methods": list(methods)}
+        methods += rows_of(name, sizes, setting, is_replayed=setting.is_gpu)
+        yield {"methods": [with_ratios(row, methods) for row in methods]}
     few, short = ((2, 3), (6,)) if setting.is_smoke else ((4, 16), (20, 50))
     ratios = []
     for plain in rows_of("tcc by pairs", [(b, t) for b in few for t in short], setting):

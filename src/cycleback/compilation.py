@@ -1,8 +1,30 @@
-"""Compile functions that loop over numbers, where numba (extra `fast`) is installed."""
+"""Compile functions that loop over numbers (numba, extra `fast`), and kernels for the GPU (Triton)."""
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
+
+from cycleback.errors import warn_slow_path
+
+
+def load_kernels(module: str, try_out: Callable[[Any], object], *, purpose: str) -> Any:
+    """Return a module of Triton kernels, or None where Triton is not installed or cannot compile them.
+
+    Args:
+        module: its dotted name.
+        try_out: runs each kernel once on tiny tensors, because Triton compiles at the first call.
+        purpose: what is slower without them, for the warning, such as "the Triton kernels for max-pooling".
+    """
+    if find_spec("triton") is None:
+        return None
+    try:
+        kernels = import_module(module)
+        try_out(kernels)
+    except Exception as error:  # a missing C compiler, driver or header each raises its own type
+        warn_slow_path(purpose, str(error))
+        return None
+    return kernels
 
 
 def compile_loops(*functions: Callable[..., Any], **options: Any) -> tuple[Callable[..., Any], ...] | None:

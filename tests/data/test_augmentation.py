@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from cycleback import compilation
 from cycleback.data import augmentation
 from cycleback.data.augmentation import (
     Augmentation,
@@ -255,9 +256,9 @@ def test_noise_is_left_to_the_operations() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a CUDA device")
 def test_a_kernel_that_cannot_be_built_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(augmentation, "find_spec", lambda name: object())
-    augmentation._build_kernels.cache_clear()
+    monkeypatch.setattr(compilation, "find_spec", lambda name: object())
+    augmentation._kernels.cache_clear()
     warn_slow_path.cache_clear()
     with pytest.warns(SlowPathWarning, match="the Triton kernel for augmentation is unavailable"):
-        assert augmentation._build_kernels() is None
-    augmentation._build_kernels.cache_clear()
+        assert augmentation._kernels() is None
+    augmentation._kernels.cache_clear()

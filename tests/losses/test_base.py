@@ -148,3 +148,27 @@ def test_all_losses_combined_move_to_the_embeddings_type(everything, embeddings,
     with torch.autocast("cpu", dtype=torch.bfloat16):
         value = everything.float()(embeddings.half(), **half, generator=torch.Generator().manual_seed(0))
     assert value.dtype == torch.float32 and value.isfinite()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(losses.LAVLoss(), losses.IDMLoss(), losses.GTALoss(), losses.ReversalLoss(), losses.VAVALoss()),
+        *(losses.VAOTLoss(), losses.SCLLoss(5), losses.NextFrameLoss(5), losses.OrderLoss()),
+    ],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_every_method_has_the_same_value_and_gradient_on_a_gpu(loss, embeddings, times):
+    frames = (60 * times).long()
+    inputs = {"times": times, "frames": frames, "positive_frames": frames + 3}
+    inputs |= {"positives": embeddings.flip(0), "targets": embeddings.flip(1)}
+    found = {}
+    for device in ("cpu", "cuda"):
+        given = {key: inputs[key].to(device) for key in loss.needs}
+        leaf = embeddings.to(device).requires_grad_()
+        value = loss.to(device, torch.float64)(leaf, **given)
+        value.backward()
+        found[device] = (value.detach().cpu(), leaf.grad.cpu())
+    torch.testing.assert_close(found["cuda"], found["cpu"])

@@ -90,3 +90,20 @@ def test_wrong_tables_and_names_are_refused():
         warp_table(torch.zeros(2, 2), minimum="hard")
     with pytest.raises(ValueError, match="smoothing must be positive, got 0"):
         soft_dtw(torch.zeros(2, 2), smoothing=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("minimum", ["log", "mean"])
+@pytest.mark.parametrize("shape", [(3, 5, 7), (2, 33, 20), (1, 300, 1100), (2, 1100, 40), (70, 1, 1)])
+def test_a_gpu_finds_the_same_table_and_gradient(shape, minimum):
+    costs, weights = random_costs(*shape), random_costs(*shape, seed=1)
+    for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
+        found = {}
+        for device in ("cpu", "cuda"):
+            leaf = costs.to(device, dtype if device == "cuda" else torch.float64).requires_grad_()
+            table = warp_table(leaf, smoothing=0.1, minimum=minimum)
+            (weights.to(table) * table).sum().backward()
+            found[device] = (table.detach().cpu().double(), leaf.grad.cpu().double())
+        for here, there in zip(*found.values(), strict=True):
+            assert (there - here).norm() < bound * here.norm()

@@ -119,3 +119,15 @@ def test_sinkhorn_takes_any_masses():
 def test_a_regularisation_of_zero_is_refused():
     with pytest.raises(ValueError, match="regularization must be positive, got 0"):
         transport_plan(torch.zeros(1, 2, 2), regularization=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("shape", [(3, 5, 7), (6, 20, 20), (2, 100, 33), (1, 200, 150)])
+def test_a_gpu_finds_the_same_plan(shape):
+    costs, prior = random_costs(*shape), -random_costs(*shape, seed=1)
+    options = {"virtual": Virtual(0.3, 0.2), "structure": Structure(), "iterations": 30}
+    expected = transport_plan(costs, log_prior=prior, **options)
+    for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-4)):
+        plan = transport_plan(costs.to("cuda", dtype), log_prior=prior.to("cuda", dtype), **options)
+        assert (plan.cpu().double() - expected).norm() < bound * expected.norm()

@@ -1,12 +1,8 @@
-from collections.abc import Iterator
-
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cycleback.errors import SlowPathWarning, warn_slow_path
-from cycleback.models import ops
 from cycleback.models.ops import (
     _kernels,
     block_reach,
@@ -116,30 +112,3 @@ def test_colours_are_normalised_and_blank_images_follow(width: int) -> None:
     expected = to_pixel_blocks(normalised, reach, dtype=torch.float64)
     torch.testing.assert_close(found[:2], expected)
     assert len(found) == 5 and not found[2:].any()
-
-
-@pytest.fixture
-def fresh_kernels() -> Iterator[None]:
-    """Kernels that were not looked for yet, before and after the test."""
-    for cached in (ops._kernels, warn_slow_path):
-        cached.cache_clear()
-    yield
-    ops._kernels.cache_clear()
-
-
-@pytest.mark.usefixtures("fresh_kernels")
-def test_kernels_that_cannot_be_compiled_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_compiler() -> None:
-        raise RuntimeError("Failed to find C compiler")
-
-    monkeypatch.setattr(ops, "find_spec", lambda name: object())
-    monkeypatch.setattr(ops, "_compile_kernels", no_compiler)
-    with pytest.warns(SlowPathWarning, match=r"Triton kernels .* \(Failed to find C compiler\)"):
-        assert ops._kernels() is None
-    assert ops._kernels() is None
-
-
-@pytest.mark.usefixtures("fresh_kernels")
-def test_no_triton_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ops, "find_spec", lambda name: None)
-    assert ops._kernels() is None

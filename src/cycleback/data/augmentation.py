@@ -9,14 +9,13 @@ Letters: B clips, H W pixels; ... the frames of a clip, such as T sampled frames
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from importlib.util import find_spec
 from typing import Annotated, Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cycleback.errors import warn_slow_path
+from cycleback.compilation import load_kernels
 from cycleback.ranges import Factor, Range, Share
 
 PIXELS_PER_PROGRAM = 1024
@@ -231,7 +230,7 @@ def augment_on_gpu(frames: Tensor, augmentation: Augmentation) -> Tensor | None:
     (B, ..., 3, H, W) in [0, 1], channels last in memory, as convolutions on a GPU want them.
     """
     can = frames.is_cuda and frames.is_contiguous() and frames.numel() < 2**31 and augmentation.noise is None
-    kernels = _build_kernels() if can else None
+    kernels = _kernels() if can else None
     if kernels is None:
         return None
     with torch.cuda.device(frames.device):
@@ -239,21 +238,15 @@ def augment_on_gpu(frames: Tensor, augmentation: Augmentation) -> Tensor | None:
 
 
 @cache
-def _build_kernels() -> Any:
-    """Compile the kernels by running them once; None without Triton, or with a warning if they fail."""
-    if find_spec("triton") is None:
-        return None
-    try:
-        from cycleback.data import _augment_kernels
+def _kernels() -> Any:
+    purpose = "the Triton kernel for augmentation"
+    return load_kernels("cycleback.data._augment_kernels", _try_out, purpose=purpose)
 
-        frames = torch.zeros(1, 1, 2, 2, 3, dtype=torch.uint8, device="cuda")
-        one = torch.ones(1, device="cuda")
-        draw = Augmentation(contrast=one, hue=one, crop=torch.ones(1, 3, device="cuda"))
-        _run_kernels(_augment_kernels, frames, draw)
-    except Exception as error:  # a compiler may raise anything, and `augment` works without it
-        warn_slow_path("the Triton kernel for augmentation", str(error))
-        return None
-    return _augment_kernels
+
+def _try_out(kernels: Any) -> None:
+    frames = torch.zeros(1, 1, 2, 2, 3, dtype=torch.uint8, device="cuda")
+    one = torch.ones(1, device="cuda")
+    _run_kernels(kernels, frames, Augmentation(contrast=one, hue=one, crop=torch.ones(1, 3, device="cuda")))
 
 
 def _run_kernels(kernels: Any, frames: Tensor, augmentation: Augmentation) -> Tensor:

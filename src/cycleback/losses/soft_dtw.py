@@ -10,11 +10,12 @@ via Global Temporal Alignment and Cycle-Consistency", CVPR 2021, for `minimum="m
 
 The cells of an anti-diagonal need only the two before it, so a table of N x M cells takes N + M - 1 steps for
 all pairs of videos at once. The backward pass walks the same way from the end. Both keep a few numbers per
-cell, nothing that grows faster.
+cell, nothing that grows faster. On a GPU with Triton, all steps of all pairs are one kernel.
 
 Shapes: P pairs of videos, N and M frames, K = N + M - 1 anti-diagonals.
 """
 
+from functools import cache
 from typing import Any, Literal, get_args
 
 import torch
@@ -22,10 +23,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from cycleback.compilation import load_kernels
 from cycleback.losses.base import check_choice, check_positive
 
 Minimum = Literal["log", "mean"]
 
+MAX_KERNEL_CELLS = 2**30  # kernels index in 32 bits
 UNREACHABLE = 1e12  # a finite cost, in units of the smoothing: 0 times infinity is not a number
 
 
@@ -91,6 +94,10 @@ def _fill(costs: Tensor, minimum: Minimum) -> Tensor:
     count, pairs, rows = costs.shape
     found = costs.new_full((count + 2, pairs, rows + 1), -UNREACHABLE)
     found[0, :, 0] = 0.0  # every path starts here
+    if (kernels := find_kernels(costs)) is not None:
+        with torch.cuda.device(costs.device):
+            _run_fill(kernels, costs, found, minimum)
+        return found
     for k in range(count):
         before, last = found[k], found[k + 1]
         diagonal, above, left = before[:, :-1], last[:, :-1], last[:, 1:]
@@ -115,6 +122,10 @@ def _shares(found: Tensor, minimum: Minimum) -> tuple[Tensor, Tensor, Tensor]:
 def _walk_back(gradient: Tensor, diagonal: Tensor, above: Tensor, left: Tensor) -> Tensor:
     """Return the gradient (K, P, N) for the costs from that for R; the shares are those of `_shares`."""
     total = gradient.clone()
+    if (kernels := find_kernels(total)) is not None:
+        with torch.cuda.device(total.device):
+            _run_walk_back(kernels, total, diagonal, above, left)
+        return total
     for k in range(len(total) - 2, -1, -1):
         here, after = total[k], total[k + 1]
         here.addcmul_(after, left[k + 1])
@@ -122,3 +133,40 @@ def _walk_back(gradient: Tensor, diagonal: Tensor, above: Tensor, left: Tensor) 
         if k + 2 < len(total):
             here[:, :-1].addcmul_(total[k + 2, :, 1:], diagonal[k + 2, :, 1:])
     return total
+
+
+def find_kernels(values: Tensor) -> Any:
+    """Return the Triton kernels of the losses for values on a GPU, or None."""
+    is_fit = values.is_cuda and values.numel() < MAX_KERNEL_CELLS
+    return _kernels() if is_fit and not torch.compiler.is_compiling() else None
+
+
+@cache
+def _kernels() -> Any:
+    purpose = "the Triton kernels for soft-DTW and optimal transport"
+    return load_kernels("cycleback.losses._triton_kernels", _try_out, purpose=purpose)
+
+
+def _try_out(kernels: Any) -> None:
+    tiny = torch.zeros(3, 1, 2, device="cuda")
+    _run_fill(kernels, tiny, torch.zeros(5, 1, 3, device="cuda"), "log")
+    _run_walk_back(kernels, tiny, tiny, tiny, tiny)
+
+
+def _run_fill(kernels: Any, costs: Tensor, found: Tensor, minimum: Minimum) -> None:
+    count, pairs, rows = costs.shape
+    kernels.fill[(pairs,)](
+        costs, found, count, pairs, rows, is_mean=minimum == "mean", **_launch(rows), num_stages=1
+    )
+
+
+def _run_walk_back(kernels: Any, total: Tensor, diagonal: Tensor, above: Tensor, left: Tensor) -> None:
+    count, pairs, rows = total.shape
+    shares = (diagonal.contiguous(), above.contiguous(), left.contiguous())
+    kernels.walk_back[(pairs,)](total, *shares, count, pairs, rows, **_launch(rows), num_stages=1)
+
+
+def _launch(rows: int) -> dict[str, int]:
+    """Return a thread for each frame, up to 256 threads."""
+    lanes = max(32, 1 << (rows - 1).bit_length())
+    return {"lanes": lanes, "num_warps": min(8, lanes // 32)}

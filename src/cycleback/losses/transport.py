@@ -8,13 +8,16 @@ Shapes: P pairs of videos, N and M frames.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from cycleback.losses.base import check_positive
+from cycleback.losses.soft_dtw import find_kernels
+
+MAX_WHOLE_CELLS = 128 * 128  # of a plan that one program on a GPU holds whole
 
 
 class Structure(NamedTuple):
@@ -41,10 +44,40 @@ def sinkhorn(log_kernel: Tensor, log_rows: Tensor, log_columns: Tensor, *, itera
         log_columns: log of the mass of each column, (M,).
         iterations: of columns and rows in turn, rows last.
     """
+    has_gradient = log_kernel.requires_grad and torch.is_grad_enabled()
+    kernels = None if has_gradient or log_kernel.ndim != 3 else find_kernels(log_kernel)
+    if kernels is not None and math.prod(_padded(log_kernel)) <= MAX_WHOLE_CELLS:
+        with torch.cuda.device(log_kernel.device):
+            return _run_sinkhorn(kernels, log_kernel.contiguous(), log_rows, log_columns, iterations)
     log_plan = log_kernel
     for _ in range(iterations):
         log_plan = log_plan.log_softmax(dim=-2) + log_columns
         log_plan = log_plan.log_softmax(dim=-1) + log_rows[:, None]
+    return log_plan
+
+
+def _padded(tables: Tensor) -> tuple[int, int]:
+    """Return the powers of two that rows and columns of tables (P, N, M) fit into."""
+    rows, columns = (max(16, 1 << (size - 1).bit_length()) for size in tables.shape[-2:])
+    return rows, columns
+
+
+def _run_sinkhorn(
+    kernels: Any, log_kernel: Tensor, log_rows: Tensor, log_columns: Tensor, iterations: int
+) -> Tensor:
+    log_plan = torch.empty_like(log_kernel)
+    rows, columns = _padded(log_kernel)
+    kernels.sinkhorn[(len(log_kernel),)](
+        log_kernel,
+        log_plan,
+        log_rows.contiguous(),
+        log_columns.contiguous(),
+        *log_kernel.shape[1:],
+        iterations,
+        padded_rows=rows,
+        padded_columns=columns,
+        num_warps=min(16, max(1, rows * columns // 1024)),
+    )
     return log_plan
 
 

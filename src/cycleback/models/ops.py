@@ -10,14 +10,13 @@ Shapes: N images, I O channels in and out, k kernel size, H W input size, h w ou
 
 from collections.abc import Sequence
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cycleback.errors import warn_slow_path
+from cycleback.compilation import load_kernels
 
 POOL_COLUMNS = 32  # outputs of a row that one program of the pooling kernel computes
 BACKWARD_ROWS, BACKWARD_CHANNELS = 64, 128  # positions and channels that the backward kernel loads at once
@@ -174,25 +173,15 @@ def _fits_kernels(tensor: Tensor) -> bool:
 
 @cache
 def _kernels() -> Any:
-    """The compiled Triton kernels, or None where Triton is not installed or cannot compile them."""
-    if find_spec("triton") is None:
-        return None
-    try:
-        return _compile_kernels()
-    except Exception as error:  # a missing C compiler, driver or header each raises its own type
-        warn_slow_path("the Triton kernels for max-pooling and the ReLU gradient", str(error))
-        return None
+    purpose = "the Triton kernels for max-pooling and the ReLU gradient"
+    return load_kernels("cycleback.models._triton_kernels", _try_out, purpose=purpose)
 
 
-def _compile_kernels() -> Any:
-    """Run each kernel once on a tiny tensor: Triton compiles at the first call."""
-    from cycleback.models import _triton_kernels
-
+def _try_out(kernels: Any) -> None:
     tiny = torch.zeros(1, 16, 2, 2, device="cuda", dtype=torch.bfloat16)
     tiny = tiny.contiguous(memory_format=torch.channels_last)
-    _run_max_pool(_triton_kernels, tiny)
-    _run_relu_backward(_triton_kernels, tiny, tiny)
-    return _triton_kernels
+    _run_max_pool(kernels, tiny)
+    _run_relu_backward(kernels, tiny, tiny)
 
 
 class Reach(NamedTuple):
