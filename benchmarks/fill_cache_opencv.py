@@ -1,13 +1,15 @@
 """Fill a frame cache with OpenCV, for machines that have no PyAV.
 
 `cycleback train` reads frames from the cache, so a data set whose frames are all cached trains without PyAV.
-Only the stream "pose" reads the videos themselves, so it must be left out.
+Only the stream "pose" reads the videos themselves: leave it out, or bring poses that were found on another
+machine by `cycleback embed --poses`.
 
 The entries are the same as those PyAV fills: same key, size, fit, times and motion. Pixels differ slightly,
 because OpenCV converts colours in its own way.
 
     python benchmarks/fill_cache_opencv.py videos/ --recipe fast data.frame_size=128
     cycleback train videos/ --recipe fast data.frame_size=128 'encoder.streams=["appearance", "motion"]'
+    python benchmarks/fill_cache_opencv.py videos/ --poses videos.poses
 """
 
 import argparse
@@ -20,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycleback.data import FrameCache, read_dataset
+from cycleback.data import FrameCache, VideoRecord, read_dataset
+from cycleback.embeddings.poses import PoseCache
 from cycleback.errors import DamagedVideoWarning, VideoError
 from cycleback.recipe import load_recipe
 from cycleback.video import FrameChunk
@@ -75,6 +78,15 @@ def scale(image: NDArray[np.uint8], *, size: Size, fit: Fit) -> NDArray[np.uint8
     return crop_centre(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), size)
 
 
+def keep_poses(cache: FrameCache, record: VideoRecord, folder: Path) -> None:
+    """Put the poses that `cycleback embed --poses` wrote for a video beside its cached frames."""
+    with np.load(folder / f"{record.name}.npz") as found:
+        key_points, scores = found["key_points"], found["scores"]  # (N, 17, 2) as x, y in pixels, (N, 17)
+    height = next(decode(record.path))[0].shape[0]
+    poses = np.concatenate([key_points[..., ::-1] / height, scores[..., None]], axis=-1)
+    PoseCache(cache).keep(record, poses.astype(np.float32))
+
+
 def main() -> None:
     """Parse the command line and fill the cache."""
     parser = argparse.ArgumentParser(
@@ -84,12 +96,15 @@ def main() -> None:
     parser.add_argument("overrides", nargs="*", help="settings of the training, such as data.frame_size=128")
     parser.add_argument("--recipe", help="recipe of the training; it sets the frame size and fit")
     parser.add_argument("--cache", type=Path, help="folder of the cache (default: the one `train` uses)")
+    parser.add_argument("--poses", type=Path, help="folder of poses found elsewhere, as NAME.npz")
     arguments = parser.parse_args()
     data = load_recipe(arguments.recipe, arguments.overrides).data
     size = (data.frame_size, data.frame_size)
     cache = FrameCache(arguments.cache, size=size, fit=data.fit, decode=iter_frames)
     records = read_dataset(arguments.directory).records
     cache.fill(records)
+    for record in records if arguments.poses else ():
+        keep_poses(cache, record, arguments.poses)
     print(f"{len(records)} videos are in {cache.root}")
 
 

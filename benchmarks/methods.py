@@ -4,16 +4,18 @@ Each row is a sum of losses, trained on one part of a set without labels and sco
 scores of key events are those of dynamic time warping; the columns cropped, speed and lead-in score the same
 videos after a perturbation that no clock survives. Rows and sets are named below; an encoder is one of
 
-    streams    motion, pose and appearance, computed once; a small network on top is trained (two CPU cores)
-    frozen     appearance alone: the paper's embedder on a frozen EfficientNet-Lite0
-    resnet50   ResNet-50, fine-tuned from its second stage on, beside motion and pose (one GPU)
+    transformer  motion, pose and appearance, computed once; attention over the video on top (two CPU cores)
+    mlp          the same with a network that sees a frame and two earlier ones (two CPU cores)
+    frozen       appearance alone: the paper's embedder on a frozen ResNet-50 (one GPU)
+    finetuned    the same, with the ResNet-50 trained from its second stage on (one GPU)
+    fused        that ResNet-50 beside motion and pose, and attention over the video on top (one GPU)
 
-The result is written after every cell, and cells that are there are not measured again. Vectors of streams
-are kept in a folder beside the cache, so another row of a set starts at once.
+The result is written after every cell, and cells that are there are not measured again; several processes
+may add to one file. Vectors of streams are kept in a folder, so another row of a set starts at once.
 
     python benchmarks/methods.py --out results/methods.json
     python benchmarks/methods.py --rows tcc,lav,gta --sets golf --seeds 0,1,2 --out results/methods.json
-    python benchmarks/methods.py --encoders resnet50 --device cuda --out results/methods.json
+    python benchmarks/methods.py --encoders finetuned,fused --device cuda --out results/methods.json
     python benchmarks/methods.py --rows lav --sets golf-choice loss.lav.smoothing=1.0 --out trial.json
 """
 
@@ -41,6 +43,7 @@ from cycleback.embeddings.embed import embed_maps
 from cycleback.embeddings.features import FusedFeatures
 from cycleback.evaluation import TIME_ONLY, Report, evaluate, time_only_embeddings
 from cycleback.evaluation.perturbations import PERTURBATIONS
+from cycleback.files import hold_lock
 from cycleback.models.streams import mirror, stream_vectors
 from cycleback.provenance import provenance
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer, load_recipe
@@ -50,40 +53,50 @@ from cycleback.runs.folder import open_caches
 from cycleback.training import Trainer
 from cycleback.training.matches import Matches
 from result_file import group_seeds, mean_and_spread, read_results, write_results
-from small_folders import DATA, FPS, embed_poses, read_golf, read_labelled, read_penn, render
+from small_folders import DATA, FPS, embed_poses, read_golf, read_labelled, read_penn, read_pitches, render
 
 UNTRAINED = "untrained"
 ROWS: Mapping[str, tuple[str, ...]] = {  # row -> the settings of its training
-    "match+tcc": (),  # the default recipe
+    "match+tcc": ("loss.weights={ match = 1.0, tcc = 0.2 }",),
     "match": ("loss.weights={ match = 1.0 }",),
     "tcc": ("loss.weights={ tcc = 1.0 }",),
+    "stochastic_tcc": ("loss.weights={ stochastic_tcc = 1.0 }",),
+    "sal": ("loss.weights={ sal = 1.0 }",),
     "tcn": ("loss.weights={ tcn = 1.0 }",),
-    "tcc+tcn": ("loss.weights={ tcc = 1.0, tcn = 1.0 }",),
     **METHODS,
-    # combinations, and other embedders under the losses of the default recipe
+    # combinations
+    "tcc+tcn": ("loss.weights={ tcc = 1.0, tcn = 1.0 }",),
+    "tcc+order": ("loss.weights={ tcc = 1.0, order = 1.0 }",),
     "tcc+reversal": ("loss.weights={ tcc = 1.0, reversal = 1.0 }",),
     "tcc+next_frame": ("loss.weights={ tcc = 1.0, next_frame = 0.3 }",),
     "match+gta": ("loss.weights={ match = 1.0, gta = 0.2 }",),
     "match+lav": ("loss.weights={ match = 1.0, lav = 0.2 }", "loss.lav.window=5"),
     "match+scl": ("loss.weights={ match = 1.0, scl = 0.2 }",),
     "match+next_frame": ("loss.weights={ match = 1.0, next_frame = 0.2 }",),
-    "transformer": ("encoder.embedder=transformer",),
-    "transformer-relative": ("encoder.embedder=transformer", "encoder.transformer.positions=relative"),
-    "transformer-shifted": ("encoder.embedder=transformer", "encoder.transformer.positions=shifted"),
-    "transformer-causal": ("encoder.embedder=transformer", "encoder.transformer.attention=causal"),
+    "supervised": ("loss.weights={ supervised = 1.0 }",),  # sees the labels of the training videos
 }
-ENCODERS: Mapping[str, tuple[str, ...]] = {
-    "streams": (),
-    "frozen": (
-        *('encoder.streams=["appearance"]', "encoder.embedder=conv", "data.frames_per_video=20"),
-        *("optimizer.learning_rate=3e-3", "optimizer.batch_size=4"),
-    ),
-    "resnet50": (
-        *('encoder.base="resnet50"', 'encoder.train_base="all"', 'encoder.statistics="fixed"'),
-        *('encoder.train_from="network.layer2"', "optimizer.base_factor=0.1", "data.frame_size=160"),
-        *('run.precision="bfloat16"', "run.channels_last=true"),
-    ),
+ATTENTION: Mapping[str, tuple[str, ...]] = {  # rows of the encoders with attention alone
+    "match+tcc-causal": (*ROWS["match+tcc"], "encoder.transformer.attention=causal"),
+    "match+tcc-relative": (*ROWS["match+tcc"], "encoder.transformer.positions=relative"),
+    "match+tcc-shifted": (*ROWS["match+tcc"], "encoder.transformer.positions=shifted"),
 }
+TRAINED = {**ROWS, **ATTENTION}
+FUSED = (
+    *("encoder.embedder=transformer", "encoder.base=resnet50", 'encoder.train_base="all"'),
+    *('encoder.statistics="fixed"', 'encoder.train_from="network.layer2"', "optimizer.base_factor=0.1"),
+    *("data.frame_size=160", 'run.precision="bfloat16"', "run.channels_last=true"),
+)
+ENCODERS: Mapping[str, tuple[str | None, tuple[str, ...]]] = {  # encoder -> its recipe and settings
+    "transformer": (None, ("encoder.embedder=transformer",)),
+    "mlp": (None, ("encoder.embedder=mlp",)),
+    "frozen": ("fast-gpu", ("encoder.train_base=frozen",)),
+    "finetuned": ("fast-gpu", ()),
+    "fused": (None, FUSED),
+}
+UPDATES = {"frozen": 1000, "finetuned": 1000}  # of each training, unless the command line says
+FEW_UPDATES = 400  # where the streams know most already
+OF_STREAMS = ("transformer", "mlp")  # encoders of vectors that are computed once
+OF_APPEARANCE = ("frozen", "finetuned")  # `match` needs motion or pose
 BASELINES = (TIME_ONLY, UNTRAINED)
 SCORES = (
     *("phase_accuracy", "progression", "tau", "cycle_rate", "event_error_frames_dtw"),
@@ -109,9 +122,9 @@ def take(names: Sequence[str], count: int) -> list[str]:
     return [names[place] for place in places]
 
 
-def golf(count: int) -> Split:
-    """Train on the first swings, score on 32 unseen ones."""
-    seen, tested = read_golf("train"), read_golf("val")
+def golf(count: int, role: str = "val") -> Split:
+    """Train on the first swings in real time, score on 32 unseen ones."""
+    seen, tested = read_golf("train"), read_golf(role)
     return seen.subset(seen.names[:count]), tested.subset(take(tested.names, 32))
 
 
@@ -125,15 +138,17 @@ SETS: Mapping[str, Callable[[Path], Split]] = {
     "golf": lambda _: golf(60),
     "golf-20": lambda _: golf(20),
     "golf-all": lambda _: golf(10_000),
+    "golf-slow": lambda _: golf(60, "val_slow"),
     "golf-choice": lambda _: split_every(golf(60)[0], 3),  # training videos alone: to choose settings on
     "robot": lambda _: robot(),
     "square": lambda _: split_every(read_labelled(DATA / "gesture_square"), 2),
     "tick": lambda _: split_every(read_labelled(DATA / "gesture_tick"), 2),
+    "pitches": lambda _: split_every(read_pitches(), 2),
     "pouring-easy": lambda folder: split_every(render("easy", folder), 3),
     "pouring-hard": lambda folder: split_every(render("hard", folder), 3),
 }
 PENN = "penn-poses"
-LEFT_OUT = ("golf-all", "golf-choice")  # unless they are asked for
+LEFT_OUT = ("golf-choice",)  # unless it is asked for
 
 
 @dataclass
@@ -226,14 +241,15 @@ def compute_penn() -> tuple[dict[str, EmbeddingSet], Mapping[str, float]]:
 
 
 def row_recipe(row: str, encoder: str, seed: int, options: argparse.Namespace, *, is_penn: bool) -> Recipe:
-    """Return the recipe of a row; baselines get the default one, of which they train nothing."""
-    own = ROWS.get(row, ())
+    """Return the recipe of a row; baselines get one of which they train nothing."""
+    source, settings = ENCODERS[encoder]
+    if row == UNTRAINED:
+        settings = (*settings, "encoder.embedder=pooled")
+    own = TRAINED.get(row, ())
     poses = ('encoder.streams=["pose"]',) if is_penn else ()
-    size = (f"optimizer.num_updates={options.updates}", f"run.seed={seed}", "data.held_out=0.0")
-    settings = [*ENCODERS[encoder], *own, *poses, *size, *options.overrides]
-    if encoder == "frozen" and not own:
-        settings.append("loss.weights={ tcc = 1.0 }")  # `match` needs motion or pose
-    return load_recipe(None, settings)
+    updates = options.updates or UPDATES.get(encoder, FEW_UPDATES)
+    size = (f"optimizer.num_updates={updates}", f"run.seed={seed}", "data.held_out=0.0")
+    return load_recipe(source, [*settings, *own, *poses, *size, *options.overrides])
 
 
 def train_on_vectors(recipe: Recipe, inputs: Inputs) -> torch.nn.Module:
@@ -241,10 +257,20 @@ def train_on_vectors(recipe: Recipe, inputs: Inputs) -> torch.nn.Module:
     torch.manual_seed(recipe.run.seed)
     encoder = build_encoder(recipe)
     encoder.base.set_weights(inputs.streams)
-    loss = build_loss(recipe)
+    labels = [inputs.train.phases(name) for name in inputs.train]
+    phases = [torch.from_numpy(found) for found in labels if found is not None]
+    is_labelled = recipe.loss.is_used("supervised")
+    loss = build_loss(recipe, num_phases=1 + max(int(p.max()) for p in phases) if is_labelled else 0)
     actions = [inputs.train.action(name) for name in inputs.train]
     mirrored = [_maps(inputs.mirrored, name) for name in inputs.train]
-    batches = build_batches(recipe, inputs.videos, actions, encoder=encoder, mirrored=mirrored)
+    batches = build_batches(
+        recipe,
+        inputs.videos,
+        actions,
+        encoder=encoder,
+        phases=phases if is_labelled else None,
+        mirrored=mirrored,
+    )
     if batches.matches is not None:
         batches = dataclasses.replace(batches, matches=inputs.matches)
     optimizer = build_optimizer(recipe, encoder, loss)
@@ -267,7 +293,7 @@ def measure_streams(row: str, recipe: Recipe, inputs: Inputs) -> dict[str, Any]:
     began = time.process_time()
     embed: Callable[[EmbeddingSet], EmbeddingSet] = time_only_embeddings if row == TIME_ONLY else lambda v: v
     counts = False
-    if row in ROWS:
+    if row in TRAINED:
         encoder = train_on_vectors(recipe, inputs)
         embedder = encoder.embedder
         counts = embedder.can_count_frames
@@ -284,20 +310,24 @@ def measure_streams(row: str, recipe: Recipe, inputs: Inputs) -> dict[str, Any]:
 
 
 def measure_run(row: str, recipe: Recipe, split: Split, options: argparse.Namespace) -> dict[str, Any]:
-    """Train a row from videos into a run folder and score it."""
+    """Train a row from videos into a run folder, unless it is untrained, and score it."""
     seen, tested = split[0], split[1].subset(take(split[1].names, options.held_out))
     where = {"device": options.device, "cache": options.cache}
+    seconds, encoder = 0.0, build_encoder(recipe).eval()
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        state = train(seen, run, recipe=recipe, **where)
-        encoder = load_encoder(run)
+        if row in TRAINED:
+            run = Path(folder) / "run"
+            state = train(seen, run, recipe=recipe, **where)
+            seconds, encoder = state.seconds, load_encoder(run)
         taught = embed_videos(encoder, seen, **where)
         held_out = embed_videos(encoder, tested, alike=taught, **where)
         frames, features = open_caches(encoder, options.cache)
+        if isinstance(features, FusedFeatures):
+            features.mirrored = set(held_out.mirrored)
         library = Library(encoder, frames, features)
         robust = {kind: score_robust(perturbed_set(library, tested, kind=kind)) for kind in PERTURBATIONS}
     counts = encoder.embedder.can_count_frames
-    minutes = round(state.seconds / 60, 3)
+    minutes = round(seconds / 60, 3)
     return {**score(taught, held_out), "robust": robust, "minutes": minutes, "can_count_frames": counts}
 
 
@@ -332,7 +362,7 @@ def print_cell(key: str, cell: Mapping[str, Any]) -> None:
     """Print one line of the table."""
     shown = {name: cell[name] for name in SCORES if name in cell}
     shown |= {kind: scores.get("pce3_dtw") for kind, scores in cell["robust"].items()}
-    print(f"{key:<34}", *(f"{k} {v}" for k, v in shown.items()), f"({cell['minutes']} min)", flush=True)
+    print(f"{key:<42}", *(f"{k} {v}" for k, v in shown.items()), f"({cell['minutes']} min)", flush=True)
 
 
 def parse_options() -> argparse.Namespace:
@@ -341,13 +371,15 @@ def parse_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("overrides", nargs="*", help="settings of every trained row, as section.key=value")
-    known = {"rows": (*BASELINES, *ROWS), "sets": (*SETS, PENN), "encoders": tuple(ENCODERS)}
-    usual = {"sets": [name for name in known["sets"] if name not in LEFT_OUT], "encoders": ["streams"]}
+    known = {"rows": (*BASELINES, *TRAINED), "sets": (*SETS, PENN), "encoders": tuple(ENCODERS)}
+    usual = {"sets": [name for name in known["sets"] if name not in LEFT_OUT], "encoders": OF_STREAMS}
     for name, values in known.items():
-        default = ",".join(usual.get(name, values))
-        parser.add_argument(f"--{name}", default=default, help=f"of {', '.join(values)}")
+        default = usual.get(name, values)
+        parser.add_argument(f"--{name}", default=",".join(default), help=f"of {', '.join(values)}")
     parser.add_argument("--seeds", default="0", help="separated by commas (default: 0)")
-    parser.add_argument("--updates", type=int, default=400, help="of each training (default: 400)")
+    parser.add_argument(
+        "--updates", type=int, help=f"of each training (default: {FEW_UPDATES}; some encoders {UPDATES})"
+    )
     parser.add_argument("--held-out", type=int, default=32, help="most videos to score (default: 32)")
     parser.add_argument("--device", help="cpu or cuda (default: a GPU if there is one)")
     parser.add_argument("--cache", type=Path, help="folder of decoded frames (default: the user's)")
@@ -364,11 +396,19 @@ def parse_options() -> argparse.Namespace:
     return options
 
 
+def rows_of(encoder: str, rows: Sequence[str], *, is_labelled: bool) -> list[str]:
+    """Return those of the rows that an encoder and a set have; baselines stand once per kind of input."""
+    known = list(ROWS if encoder == "mlp" or encoder in OF_APPEARANCE else TRAINED)
+    known += {"transformer": BASELINES, "frozen": (UNTRAINED,)}.get(encoder, ())
+    if encoder in OF_APPEARANCE:
+        known = [row for row in known if "match" not in row]
+    return [row for row in rows if row in known and (is_labelled or row != "supervised")]
+
+
 def missing_cells(name: str, encoder: str, known: Mapping[str, Any], options: Any) -> list[tuple[str, int]]:
-    """Return the rows and seeds of a set that are not measured; baselines have no seed but the first."""
-    rows = [row for row in options.rows if encoder == "streams" or row in ROWS]
-    rows = [row for row in rows if encoder != "frozen" or "match" not in row]
-    pairs = [(row, seed) for seed in options.seeds for row in rows if row in ROWS or seed == options.seeds[0]]
+    """Return the rows and seeds of a set that are not measured; baselines have no seed but 0."""
+    rows = rows_of(encoder, options.rows, is_labelled=name != PENN)
+    pairs = [(row, seed) for seed in options.seeds for row in rows if row in TRAINED or seed == 0]
     return [(row, seed) for row, seed in pairs if cell_key(name, encoder, row, seed, options) not in known]
 
 
@@ -377,18 +417,30 @@ def cell_key(name: str, encoder: str, row: str, seed: int, options: argparse.Nam
     return f"{name}/{encoder}/{' '.join([row, *options.overrides])}/{seed}"
 
 
+def add_cell(out: Path, key: str, cell: Mapping[str, Any]) -> None:
+    """Add a cell to the result file, to which other processes may add, too."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with hold_lock(out.parent):
+        result = read_results(out)
+        result["runs"][key] = cell
+        result["rows"] = summarize(result["runs"])
+        write_results(out, result)
+
+
 def main() -> None:
     """Measure the cells that are not in the result file."""
     options = parse_options()
-    result, ends = read_results(options.out), time.monotonic() + 60 * options.minutes
+    ends = time.monotonic() + 60 * options.minutes
     for encoder in options.encoders:
         for name in options.sets:
-            cells = missing_cells(name, encoder, result["runs"], options)
-            if not cells or (name == PENN and encoder != "streams"):
+            cells = missing_cells(name, encoder, read_results(options.out)["runs"], options)
+            is_of_streams = encoder in OF_STREAMS
+            if not cells or (name == PENN and not is_of_streams):
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                is_streams = encoder == "streams"
-                given = load_inputs(name, Path(folder), options) if is_streams else SETS[name](Path(folder))
+                given = (
+                    load_inputs(name, Path(folder), options) if is_of_streams else SETS[name](Path(folder))
+                )
                 for row, seed in cells:
                     if time.monotonic() > ends:
                         return
@@ -397,17 +449,11 @@ def main() -> None:
                         cell = measure_streams(row, recipe, given)
                     else:
                         cell = measure_run(row, recipe, given, options)
-                    settings = {"settings": [*ROWS.get(row, ()), *options.overrides]}
-                    made = (
-                        provenance(options.device or "")
-                        | {"updates": options.updates, "held_out": options.held_out}
-                        | settings
-                    )
+                    size = {"updates": recipe.optimizer.num_updates, "held_out": options.held_out}
+                    settings = [*TRAINED.get(row, ()), *options.overrides]
                     key = cell_key(name, encoder, row, seed, options)
-                    result = read_results(options.out)  # another process may have added cells
-                    result["runs"][key] = cell | made
-                    result["rows"] = summarize(result["runs"])
-                    write_results(options.out, result)
+                    made = provenance(options.device or "") | size | {"settings": settings}
+                    add_cell(options.out, key, cell | made)
                     print_cell(key, cell)
 
 

@@ -34,29 +34,35 @@ def test_videos_are_taken_evenly_and_never_twice(benchmark: ModuleType) -> None:
 
 
 def test_every_row_of_every_encoder_has_a_recipe(benchmark: ModuleType) -> None:
-    options = SimpleNamespace(updates=7, overrides=[], rows=list(benchmark.ROWS), seeds=[0])
+    rows = [*benchmark.BASELINES, *benchmark.TRAINED]
+    options = SimpleNamespace(updates=7, overrides=[], rows=rows, seeds=[0, 3])
     for encoder in benchmark.ENCODERS:
-        for row, _ in benchmark.missing_cells("golf", encoder, {}, options):
-            recipe = benchmark.row_recipe(row, encoder, 3, options, is_penn=False)
-            assert (recipe.optimizer.num_updates, recipe.run.seed) == (7, 3)
-            assert recipe.encoder.is_fused == (encoder != "frozen")
-    poses = benchmark.row_recipe("lav", "streams", 0, options, is_penn=True)
+        cells = benchmark.missing_cells("golf", encoder, {}, options)
+        assert ("supervised", 3) in cells and ("time-only", 3) not in cells
+        for row, seed in cells:
+            recipe = benchmark.row_recipe(row, encoder, seed, options, is_penn=False)
+            assert (recipe.optimizer.num_updates, recipe.run.seed) == (7, seed)
+            assert recipe.encoder.is_fused == (encoder not in benchmark.OF_APPEARANCE)
+            assert recipe.encoder.is_fused or not recipe.loss.is_used("match") or row == "untrained"
+    assert ("supervised", 0) not in benchmark.missing_cells(benchmark.PENN, "mlp", {}, options)
+    poses = benchmark.row_recipe("lav", "mlp", 0, options, is_penn=True)
     assert poses.encoder.streams == ("pose",)
     assert poses.loss.weights == load_recipe("lav").loss.weights
 
 
 def test_cells_that_are_there_are_not_measured_again(benchmark: ModuleType) -> None:
     options = SimpleNamespace(rows=["time-only", "tcc", "lav"], seeds=[0, 1], overrides=["loss.a=1"])
-    known = {"golf/streams/tcc loss.a=1/0": {}, "golf/streams/lav/1": {}}
-    missing = benchmark.missing_cells("golf", "streams", known, options)
+    known = {"golf/transformer/tcc loss.a=1/0": {}, "golf/transformer/lav/1": {}}
+    missing = benchmark.missing_cells("golf", "transformer", known, options)
     assert missing == [("time-only", 0), ("lav", 0), ("tcc", 1), ("lav", 1)]
 
 
-def test_the_page_has_the_tables_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_have_the_tables_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     page = importlib.import_module("methods_page")
-    text = page.PAGE.read_text("utf-8")
-    assert page.fill_places(text, page.tables()) == text
+    text, cells = page.PAGE.read_text("utf-8"), page.read_cells()
+    assert page.fill_places(text, page.tables(cells)) == text
+    assert page.DETAILS.read_text("utf-8") == page.details(cells)
     runs = json.loads(page.RESULT.read_text("utf-8"))["runs"]
     for scores in runs.values():
         assert 0 <= scores.get("pce3_dtw", 0) <= 1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cycleback.data import FrameCache, read_dataset
+from cycleback.embeddings.poses import PoseCache, write_poses
 from cycleback.errors import DamagedVideoWarning, MissingDependencyError
 from cycleback.synth import write_dataset
 from cycleback.video import frame_times, read_frames
@@ -73,6 +74,19 @@ def test_opencv_entries_are_those_of_pyav(script, videos, tmp_path, monkeypatch,
         np.testing.assert_allclose(entry.times, seconds, atol=1e-3)
         assert entry.frames.shape == frames.shape
         assert np.abs(entry.frames.astype(int) - frames).mean() < 4
+
+
+def test_poses_found_elsewhere_are_kept(script, videos, tmp_path):
+    records = read_dataset(videos).records
+    here, there = (FrameCache(tmp_path / name, size=(64, 64)) for name in ("here", "there"))
+    generator = np.random.default_rng(0)
+    for record in records:
+        shape = (here.load(record).num_frames, 17, 3)
+        PoseCache(here).keep(record, generator.random(shape, dtype=np.float32))
+    write_poses(PoseCache(here), records, tmp_path / "poses")
+    for record in records:
+        script.keep_poses(there, record, tmp_path / "poses")
+        np.testing.assert_allclose(PoseCache(there).load(record), PoseCache(here).load(record), atol=1e-6)
 
 
 def test_a_damaged_file_is_cached_as_far_as_it_decodes(script, videos, tmp_path):

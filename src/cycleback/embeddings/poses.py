@@ -80,7 +80,7 @@ class PoseCache:
     ) -> None:
         self.frames, self.device, self.variant = frames, device, variant
         self._network = network
-        self._key = variant if network is None else network.key
+        self._file = f"poses-{variant if network is None else network.key}-{VERSION}.npy"
 
     def load(self, record: VideoRecord, *, progress: Counter = ignore) -> Floats:
         """Return y, x and score of the 17 joints in every frame (N, 17, 3); they are found on first use.
@@ -91,14 +91,17 @@ class PoseCache:
             progress: called with (frames done, frames of the video).
         """
         cached = self.frames.load(record)
-        name = f"poses-{self._key}-{VERSION}.npy"
-        poses = cached.find(name, np.float32, (len(JOINTS), 3))
+        poses = cached.find(self._file, np.float32, (len(JOINTS), 3))
         if poses is None:
             poses = self._find(record, cached.times, progress)
-            with cached.add(name) as draft:
-                write_array(draft, poses, with_checksum=True)
+            self.keep(record, poses)
         progress(cached.num_frames, cached.num_frames)
         return np.array(poses)
+
+    def keep(self, record: VideoRecord, poses: Floats) -> None:
+        """Keep the poses (N, 17, 3) of a video, as `load` returns them."""
+        with self.frames.load(record).add(self._file) as draft:
+            write_array(draft, poses, with_checksum=True)
 
     def _find(self, record: VideoRecord, times: NDArray[np.float64], progress: Counter) -> Floats:
         self._network = self._network or _load_network(self.variant, self.device)
