@@ -23,6 +23,7 @@ import argparse
 import dataclasses
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,7 @@ from cycleback.data import Dataset
 from cycleback.embeddings import EmbeddingSet
 from cycleback.embeddings.embed import embed_maps
 from cycleback.embeddings.features import FusedFeatures
+from cycleback.errors import UserError
 from cycleback.evaluation import TIME_ONLY, Report, evaluate, time_only_embeddings
 from cycleback.evaluation.perturbations import PERTURBATIONS
 from cycleback.files import hold_lock
@@ -244,7 +246,7 @@ def row_recipe(row: str, encoder: str, seed: int, options: argparse.Namespace, *
     """Return the recipe of a row; baselines get one of which they train nothing."""
     source, settings = ENCODERS[encoder]
     if row == UNTRAINED:
-        settings = (*settings, "encoder.embedder=pooled")
+        settings = (*settings, "encoder.embedder=pooled", "encoder.pooled.grid=1")
     own = TRAINED.get(row, ())
     poses = ('encoder.streams=["pose"]',) if is_penn else ()
     updates = options.updates or UPDATES.get(encoder, FEW_UPDATES)
@@ -428,9 +430,9 @@ def add_cell(out: Path, key: str, cell: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure the cells that are not in the result file."""
+    """Measure the cells that are not in the result file; one that fails is named, and leaves the others."""
     options = parse_options()
-    ends = time.monotonic() + 60 * options.minutes
+    ends, failed = time.monotonic() + 60 * options.minutes, False
     for encoder in options.encoders:
         for name in options.sets:
             cells = missing_cells(name, encoder, read_results(options.out)["runs"], options)
@@ -438,23 +440,34 @@ def main() -> None:
             if not cells or (name == PENN and not is_of_streams):
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                given = (
-                    load_inputs(name, Path(folder), options) if is_of_streams else SETS[name](Path(folder))
-                )
+                place = Path(folder)
+                given = load_inputs(name, place, options) if is_of_streams else SETS[name](place)
                 for row, seed in cells:
                     if time.monotonic() > ends:
                         return
-                    recipe = row_recipe(row, encoder, seed, options, is_penn=name == PENN)
-                    if isinstance(given, Inputs):
-                        cell = measure_streams(row, recipe, given)
-                    else:
-                        cell = measure_run(row, recipe, given, options)
-                    size = {"updates": recipe.optimizer.num_updates, "held_out": options.held_out}
-                    settings = [*TRAINED.get(row, ()), *options.overrides]
-                    key = cell_key(name, encoder, row, seed, options)
-                    made = provenance(options.device or "") | size | {"settings": settings}
-                    add_cell(options.out, key, cell | made)
-                    print_cell(key, cell)
+                    try:
+                        measure(name, encoder, row, seed, given, options)
+                    except (RuntimeError, UserError) as error:
+                        failed = True
+                        print(f"{name}/{encoder}/{row}/{seed} failed: {error}", file=sys.stderr, flush=True)
+    if failed:
+        raise SystemExit(1)
+
+
+def measure(
+    name: str, encoder: str, row: str, seed: int, given: Inputs | Split, options: argparse.Namespace
+) -> None:
+    """Measure one cell and add it to the result file."""
+    recipe = row_recipe(row, encoder, seed, options, is_penn=name == PENN)
+    if isinstance(given, Inputs):
+        cell = measure_streams(row, recipe, given)
+    else:
+        cell = measure_run(row, recipe, given, options)
+    size = {"updates": recipe.optimizer.num_updates, "held_out": options.held_out}
+    settings = [*TRAINED.get(row, ()), *options.overrides]
+    key = cell_key(name, encoder, row, seed, options)
+    add_cell(options.out, key, cell | provenance(options.device or "") | size | {"settings": settings})
+    print_cell(key, cell)
 
 
 if __name__ == "__main__":

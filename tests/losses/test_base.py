@@ -150,6 +150,12 @@ def test_all_losses_combined_move_to_the_embeddings_type(everything, embeddings,
     assert value.dtype == torch.float32 and value.isfinite()
 
 
+def step(loss: Loss, embeddings: Tensor, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Value and gradient of a loss."""
+    value = loss(embeddings, **inputs)
+    return value.detach(), torch.autograd.grad(value, embeddings)[0]
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize(
@@ -160,15 +166,20 @@ def test_all_losses_combined_move_to_the_embeddings_type(everything, embeddings,
     ],
     ids=lambda loss: type(loss).__name__,
 )
-def test_every_method_has_the_same_value_and_gradient_on_a_gpu(loss, embeddings, times):
+def test_a_gpu_finds_the_same_value_and_gradient_also_in_a_graph(loss, embeddings, times):
     frames = (60 * times).long()
     inputs = {"times": times, "frames": frames, "positive_frames": frames + 3}
     inputs |= {"positives": embeddings.flip(0), "targets": embeddings.flip(1)}
-    found = {}
-    for device in ("cpu", "cuda"):
-        given = {key: inputs[key].to(device) for key in loss.needs}
-        leaf = embeddings.to(device).requires_grad_()
-        value = loss.to(device, torch.float64)(leaf, **given)
-        value.backward()
-        found[device] = (value.detach().cpu(), leaf.grad.cpu())
-    torch.testing.assert_close(found["cuda"], found["cpu"])
+    inputs = {key: inputs[key] for key in loss.needs}
+    expected = step(loss.double(), embeddings.clone().requires_grad_(), inputs)
+    there = {key: value.cuda() for key, value in inputs.items()}
+    leaf, loss = embeddings.to("cuda", copy=True).requires_grad_(), loss.cuda()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        found = step(loss, leaf, there)  # also compiles what must not be compiled while capturing
+    torch.cuda.synchronize()
+    torch.testing.assert_close(tuple(value.cpu() for value in found), expected)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step(loss, leaf, there)
+    graph.replay()
+    torch.testing.assert_close(tuple(value.cpu() for value in captured), expected)

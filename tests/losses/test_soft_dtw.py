@@ -101,7 +101,7 @@ def test_a_gpu_finds_the_same_table_and_gradient(shape, minimum):
     for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
         found = {}
         for device in ("cpu", "cuda"):
-            leaf = costs.to(device, dtype if device == "cuda" else torch.float64).requires_grad_()
+            leaf = costs.to(device, dtype if device == "cuda" else None, copy=True).requires_grad_()
             table = warp_table(leaf, smoothing=0.1, minimum=minimum)
             (weights.to(table) * table).sum().backward()
             found[device] = (table.detach().cpu().double(), leaf.grad.cpu().double())

@@ -123,7 +123,7 @@ def _plan(
         return sinkhorn(log_kernel, log_rows, log_columns, iterations=iterations).exp()
     extended = F.pad(log_kernel, (0, 1, 0, 1), value=-virtual.cost / regularization)
     corner = torch.zeros_like(extended[0])
-    corner[-1, -1] = virtual.cost / regularization  # what nobody needs costs nothing
+    corner[-1, -1].fill_(virtual.cost / regularization)  # what nobody needs costs nothing
     share = math.log(virtual.share)
     log_rows, log_columns = F.pad(log_rows, (0, 1), value=share), F.pad(log_columns, (0, 1), value=share)
     log_plan = sinkhorn(extended + corner, log_rows, log_columns, iterations=iterations)
