@@ -82,7 +82,13 @@ ATTENTION: Mapping[str, tuple[str, ...]] = {  # rows of the encoders with attent
     "match+tcc-relative": (*ROWS["match+tcc"], "encoder.transformer.positions=relative"),
     "match+tcc-shifted": (*ROWS["match+tcc"], "encoder.transformer.positions=shifted"),
 }
-TRAINED = {**ROWS, **ATTENTION}
+PUBLISHED: Mapping[
+    str, tuple[str, ...]
+] = {  # rows of appearance alone: the settings of the paper or its program
+    **{f"{name}-published": (f"loss.weights={{ {name} = 1.0 }}",) for name in ("lav", "vava", "vaot")},
+    "tc3i-published": ("loss.weights={ tcc = 1.0, idm = 1.0 }", *METHODS["tc3i"][2:]),
+}
+TRAINED = {**ROWS, **ATTENTION, **PUBLISHED}
 FUSED = (
     *("encoder.embedder=transformer", "encoder.base=resnet50", 'encoder.train_base="all"'),
     *('encoder.statistics="fixed"', 'encoder.train_from="network.layer2"', "optimizer.base_factor=0.1"),
@@ -400,7 +406,7 @@ def parse_options() -> argparse.Namespace:
 
 def rows_of(encoder: str, rows: Sequence[str], *, is_labelled: bool) -> list[str]:
     """Return those of the rows that an encoder and a set have; baselines stand once per kind of input."""
-    known = list(ROWS if encoder == "mlp" or encoder in OF_APPEARANCE else TRAINED)
+    known = [*ROWS, *({"mlp": (), "frozen": PUBLISHED, "finetuned": PUBLISHED}.get(encoder, ATTENTION))]
     known += {"transformer": BASELINES, "frozen": (UNTRAINED,)}.get(encoder, ())
     if encoder in OF_APPEARANCE:
         known = [row for row in known if "match" not in row]

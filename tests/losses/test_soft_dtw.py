@@ -98,12 +98,14 @@ def test_wrong_tables_and_names_are_refused():
 @pytest.mark.parametrize("shape", [(3, 5, 7), (2, 33, 20), (1, 300, 1100), (2, 1100, 40), (70, 1, 1)])
 def test_a_gpu_finds_the_same_table_and_gradient(shape, minimum):
     costs, weights = random_costs(*shape), random_costs(*shape, seed=1)
-    for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
-        found = {}
-        for device in ("cpu", "cuda"):
-            leaf = costs.to(device, dtype if device == "cuda" else None, copy=True).requires_grad_()
-            table = warp_table(leaf, smoothing=0.1, minimum=minimum)
-            (weights.to(table) * table).sum().backward()
-            found[device] = (table.detach().cpu().double(), leaf.grad.cpu().double())
-        for here, there in zip(*found.values(), strict=True):
-            assert (there - here).norm() < bound * here.norm()
+
+    def walk(device: str, dtype: torch.dtype) -> torch.Tensor:
+        leaf = costs.to(device, dtype, copy=True).requires_grad_()
+        table = warp_table(leaf, smoothing=0.1, minimum=minimum)
+        (weights.to(table) * table).sum().backward()
+        return torch.stack([table.detach().cpu().double(), leaf.grad.cpu().double()]).flatten(1)
+
+    exact, single = walk("cpu", torch.float64), walk("cpu", torch.float32)
+    assert ((walk("cuda", torch.float64) - exact).norm(dim=1) <= 1e-9 * exact.norm(dim=1)).all()
+    bound = 2 * (single - exact).norm(dim=1) + 1e-5 * exact.norm(dim=1)  # rounds about as a CPU does
+    assert ((walk("cuda", torch.float32) - exact).norm(dim=1) <= bound).all()

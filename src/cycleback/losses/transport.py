@@ -102,32 +102,29 @@ def transport_plan(
         structure: the Gromov-Wasserstein part; None has only the costs of the frames.
     """
     check_positive("regularization", regularization)
-    steps, weight = (structure.steps, structure.weight) if structure else (0, 0.0)
-    plan = _plan(costs, regularization, iterations, log_prior, virtual)
-    for _ in range(steps):
-        assert structure is not None
-        mixed = (1 - weight) * costs + weight * structure_costs(plan, radius=structure.radius)
-        plan = _plan(mixed, regularization, iterations, log_prior, virtual)
-    return plan
-
-
-def _plan(
-    costs: Tensor, regularization: float, iterations: int, log_prior: Tensor | None, virtual: Virtual | None
-) -> Tensor:
     rows, columns = costs.shape[-2:]
+    log_rows, log_columns = (costs.new_full((size,), -math.log(size)) for size in (rows, columns))
     log_kernel = costs / -regularization
     log_kernel = log_kernel if log_prior is None else log_kernel + log_prior
-    log_rows = costs.new_full((rows,), -math.log(rows))
-    log_columns = costs.new_full((columns,), -math.log(columns))
-    if virtual is None:
-        return sinkhorn(log_kernel, log_rows, log_columns, iterations=iterations).exp()
-    extended = F.pad(log_kernel, (0, 1, 0, 1), value=-virtual.cost / regularization)
-    corner = torch.zeros_like(extended[0])
-    corner[-1, -1].fill_(virtual.cost / regularization)  # what nobody needs costs nothing
-    share = math.log(virtual.share)
-    log_rows, log_columns = F.pad(log_rows, (0, 1), value=share), F.pad(log_columns, (0, 1), value=share)
-    log_plan = sinkhorn(extended + corner, log_rows, log_columns, iterations=iterations)
-    return log_plan[..., :-1, :-1].exp()
+    if virtual is not None:
+        share, price = math.log(virtual.share), virtual.cost / regularization
+        log_rows, log_columns = F.pad(log_rows, (0, 1), value=share), F.pad(log_columns, (0, 1), value=share)
+        log_kernel = F.pad(log_kernel, (0, 1, 0, 1), value=-price)
+        log_kernel[:, -1:, -1:] = 0.0  # what nobody needs costs nothing
+
+    def solve(log_kernel: Tensor) -> Tensor:
+        log_plan = sinkhorn(log_kernel, log_rows, log_columns, iterations=iterations)
+        return log_plan[:, :rows, :columns].exp()
+
+    plan = solve(log_kernel)
+    if structure is not None:
+        neighbours = _Neighbours.of(plan, structure.radius)
+        for _ in range(structure.steps):
+            mixed = log_kernel.clone()
+            gained = costs - neighbours.costs(plan)
+            mixed[:, :rows, :columns].add_(gained, alpha=structure.weight / regularization)
+            plan = solve(mixed)
+    return plan
 
 
 def structure_costs(plan: Tensor, *, radius: float) -> Tensor:
@@ -136,12 +133,7 @@ def structure_costs(plan: Tensor, *, radius: float) -> Tensor:
     The cost of matching i with j is the share of the neighbours of i that the plan matches with frames that
     are no neighbours of j, and the same seen from j, in equal parts.
     """
-    rows, columns = plan.shape[-2:]
-    near_rows, near_columns = (_near(count, radius, plan) for count in (rows, columns))
-    far_rows, far_columns = 1 - near_rows, 1 - near_columns
-    of_rows = _mean_weights(near_rows) @ (rows * plan) @ far_columns
-    of_columns = far_rows @ (columns * plan) @ _mean_weights(near_columns).mT
-    return (of_rows + of_columns) / 2
+    return _Neighbours.of(plan, radius).costs(plan)
 
 
 def neighbourhood(count: int, radius: float) -> int:
@@ -159,3 +151,26 @@ def _mean_weights(near: Tensor) -> Tensor:
     """Return weights (N, N) that average over the neighbours of a frame, without itself."""
     others = near - torch.eye(len(near), device=near.device, dtype=near.dtype)
     return others / others.sum(dim=-1, keepdim=True).clamp_min(1)
+
+
+class _Neighbours(NamedTuple):
+    """Which frames of two videos are neighbours, as matrices that a plan is multiplied with."""
+
+    mean_rows: Tensor  # (N, N), times N / 2
+    far_columns: Tensor  # (M, M)
+    far_rows: Tensor  # (N, N)
+    mean_columns: Tensor  # (M, M), times M / 2
+
+    @classmethod
+    def of(cls, plan: Tensor, radius: float) -> "_Neighbours":
+        """Return those of plans (P, N, M)."""
+        rows, columns = plan.shape[-2:]
+        near_rows = _near(rows, radius, plan)
+        near_columns = near_rows if rows == columns else _near(columns, radius, plan)
+        of_rows, of_columns = _mean_weights(near_rows), _mean_weights(near_columns).mT
+        return cls(of_rows * (rows / 2), 1 - near_columns, 1 - near_rows, of_columns * (columns / 2))
+
+    def costs(self, plan: Tensor) -> Tensor:
+        """Return the costs of `structure_costs`."""
+        of_rows = self.mean_rows @ plan @ self.far_columns
+        return of_rows + self.far_rows @ plan @ self.mean_columns
