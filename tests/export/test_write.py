@@ -17,7 +17,7 @@ import torch
 from cycleback.cli.main import main
 from cycleback.data import FrameCache, VideoRecord
 from cycleback.embeddings import EmbeddingSet
-from cycleback.errors import CheckpointError, UserError
+from cycleback.errors import CheckpointError, DataError, UserError
 from cycleback.export import export_onnx
 from cycleback.export.graphs import write_base, write_pose
 from cycleback.exported import embed_exported, read_model
@@ -184,7 +184,6 @@ def test_an_export_that_differs_from_torch_is_not_kept(
     ("overrides", "message"),
     [
         (["encoder.base=small", "encoder.embedder=gru"], "the embedder GRUEmbedder cannot be exported"),
-        (["encoder.base=small", "encoder.embedder=transformer"], "TransformerEmbedder cannot be exported"),
         (
             [
                 "encoder.base=small",
@@ -202,6 +201,37 @@ def test_what_cannot_be_exported_is_refused_in_one_line(
     with pytest.raises(UserError, match=message) as caught:
         export_onnx(make_run(*overrides, "data.frame_size=48"), tmp_path / "model.onnx")
     assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("attention", "positions"), [("full", "none"), ("causal", "shifted"), ("full", "relative")]
+)
+def test_attention_sees_the_whole_video(make_run, tmp_path: Path, attention: str, positions: str) -> None:
+    """A video longer than the chunk of other embedders; the other one is short."""
+    chance = np.random.default_rng(4)
+    for name, length in (("a", 200), ("b", 30)):
+        np.savez(
+            tmp_path / f"{name}.npz", features=chance.normal(size=(length, 6)).astype(np.float32), fps=25
+        )
+    run = make_run(
+        *("encoder.base=vector", "encoder.vector.in_features=6", "encoder.embedder=transformer"),
+        *(f"encoder.transformer.attention={attention}", f"encoder.transformer.positions={positions}"),
+    )
+    export_onnx(run, tmp_path / "v.onnx", videos=tmp_path)
+    exported, embedded = embed_exported(tmp_path / "v.onnx", tmp_path), embed_videos(run, tmp_path)
+    assert np.ptp(embedded["a"], axis=0).min() > 0.01
+    for name in "ab":
+        np.testing.assert_allclose(exported[name], embedded[name], atol=1e-4)
+
+
+def test_a_video_too_long_to_be_seen_at_once_is_refused(
+    make_run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cycleback.exported.networks.MAX_ATTENDED", 20)
+    np.savez(tmp_path / "a.npz", features=np.ones((21, 6), np.float32), fps=25)
+    run = make_run("encoder.base=vector", "encoder.vector.in_features=6", "encoder.embedder=transformer")
+    with pytest.raises(DataError, match=r"has 21 frames, .* at most 20 at once"):
+        export_onnx(run, tmp_path / "v.onnx", videos=tmp_path)
 
 
 def test_poses_and_features_are_exported(make_run, tmp_path: Path) -> None:

@@ -39,10 +39,11 @@ from cycleback.models.layers import FoldedConv, MaxPool, freeze_copy
 from cycleback.models.movenet import DISTANCE_FLOOR, HEADS, MoveNetMaps, load_network
 from cycleback.models.ops import fold_batch_norm
 from cycleback.models.pooling_embedders import MLPEmbedder, PooledEmbedder
+from cycleback.models.transformer_embedder import TransformerEmbedder
 
 OPSET = 18
 BASES = (EfficientNetLite0, ResNet50, SmallBase, VGGMBase, VectorBase)
-EMBEDDERS = (ConvEmbedder, MLPEmbedder, PooledEmbedder)
+EMBEDDERS = (ConvEmbedder, MLPEmbedder, PooledEmbedder, TransformerEmbedder)
 EXAMPLE = {"frames": 2, "batch": 2, "length": 7}  # no axis of size 1: it would be taken as fixed
 
 
@@ -159,6 +160,22 @@ class EmbedderGraph(nn.Module):
         return embeddings.reshape(count, length, embeddings.shape[-1])
 
 
+class AttentionGraph(nn.Module):
+    """Features of whole videos (B, N, F, h, w) to embeddings (B, N, D), each of which sees the video."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__()
+        assert isinstance(embedder, TransformerEmbedder)
+        self.tokens = EmbedderGraph(embedder.tokens)
+        self.embedder = copy.deepcopy(embedder).requires_grad_(False).eval()
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map features to embeddings."""
+        tokens = self.tokens(features)
+        frames = torch.arange(tokens.shape[1]).expand(tokens.shape[:2])
+        return self.embedder.attend(tokens, frames)
+
+
 class PoseGraph(nn.Module):
     """Pixels from 0 to 255 (N, 3, S, S) to the joints of a person (N, 17, 3): y, x, score.
 
@@ -214,7 +231,9 @@ def write_pose(path: Path, size: int) -> None:
 def write_embedder(path: Path, embedder: Embedder, map_size: tuple[int, int]) -> None:
     """Write an embedder as ONNX; feature maps have the size (h, w)."""
     shape = (EXAMPLE["batch"], EXAMPLE["length"], embedder.in_channels, *map_size)
-    _write(path, EmbedderGraph(embedder), torch.rand(shape), {0: "batch", 1: "length"}, "embeddings")
+    has_attention = isinstance(embedder, TransformerEmbedder)
+    graph = AttentionGraph(embedder) if has_attention else EmbedderGraph(embedder)
+    _write(path, graph, torch.rand(shape), {0: "batch", 1: "length"}, "embeddings")
 
 
 def _write(path: Path, graph: nn.Module, example: Tensor, axes: dict[int, str], output: str) -> None:

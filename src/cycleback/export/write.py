@@ -134,6 +134,7 @@ def describe_encoder(folder: Path, encoder: Encoder, digests: Mapping[str, str])
         is_weighed=is_untrained,
         standardize=embedder.standardize,
         can_count_frames=embedder.can_count_frames,
+        mixes_frames=embedder.mixes_frames,
         vector_size=base.in_features if isinstance(base, VectorBase) else 0,
         velocity=isinstance(base, VectorBase) and base.velocity,
         streams=streams,

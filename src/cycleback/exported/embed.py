@@ -62,7 +62,7 @@ def embed_exported(
     done = 0
     for record in records:
         maps, times[record.name] = _load_features(model, frames, features, record)
-        embeddings = embedder.embed(maps)
+        embeddings = embedder.embed(maps, record.name)
         arrays[record.name] = standardize(embeddings) if model.standardize else embeddings
         if record.kind != "sequence":
             frames.release(record)

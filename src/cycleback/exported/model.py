@@ -50,6 +50,7 @@ class ExportedModel:
     is_weighed: bool  # whether streams are weighed anew for the videos at hand
     standardize: bool  # whether the embeddings of each video are scaled to mean 0 and deviation 1
     can_count_frames: bool
+    mixes_frames: bool  # whether an embedding depends on all frames of the video
     vector_size: int  # of a frame that is a vector, before velocities; 0 for images
     velocity: bool  # whether velocities are appended to vectors
     streams: Mapping[str, StreamPart]  # in order; empty for a model without streams
@@ -122,6 +123,7 @@ def read_model(folder: Path | str) -> ExportedModel:
         is_weighed=root.at("is_weighed").flag(),
         standardize=root.at("standardize").flag(),
         can_count_frames=root.at("can_count_frames").flag(),
+        mixes_frames=(mixes := root.find("mixes_frames")) is not None and mixes.flag(),  # missing before 0.4
         vector_size=_size(root.at("vector_size"), low=0),
         velocity=root.at("velocity").flag(),
         streams={stream: streams[stream] for stream in STREAMS if stream in streams},

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from cycleback.data import FrameCache
 from cycleback.embeddings.features import FeatureCache
-from cycleback.errors import CheckpointError, MissingDependencyError
+from cycleback.errors import CheckpointError, DataError, MissingDependencyError
 from cycleback.exported.model import AGAIN, BASE_FILE, EMBEDDER_FILE, POSE_FILE, ExportedModel
 from cycleback.models.joints import IMAGE_SIZES, JOINTS
 
 Floats = NDArray[np.float32]
 
 CHUNK_FRAMES = 64  # features that an embedder sees at a time
+MAX_ATTENDED = 8192  # frames of a video that an embedder sees at once: memory grows with their square
 PIXELS_PER_BATCH = 16 * 112 * 112  # that a network of images sees at a time: it fits the processor's cache
 
 
@@ -133,12 +134,18 @@ class ExportedEmbedder:
     def __init__(self, model: ExportedModel) -> None:
         self.model, self._network = model, Network(model, EMBEDDER_FILE)
 
-    def embed(self, features: NDArray[Any]) -> Floats:
-        """Map features (N, F, h, w), which may be on disk, to embeddings (N, D)."""
+    def embed(self, features: NDArray[Any], name: str = "the video") -> Floats:
+        """Map features (N, F, h, w), which may be on disk, to embeddings (N, D); `name` is for errors."""
+        size = CHUNK_FRAMES
+        if self.model.mixes_frames:
+            size = MAX_ATTENDED
+            if len(features) > size:
+                got = f"{len(features):,} frames, and this exported model compares at most {size:,} at once"
+                raise DataError(f"{name} has {got}. Cut it, or export a run of another embedder.")
         parts = []
-        for start in range(0, len(features), CHUNK_FRAMES):
+        for start in range(0, len(features), size):
             first = max(start - self.model.reach, 0)  # the context of the first frame
-            chunk = np.asarray(features[first : start + CHUNK_FRAMES], dtype=np.float32)[None]
+            chunk = np.asarray(features[first : start + size], dtype=np.float32)[None]
             shape = (1, chunk.shape[1], self.model.embedding_size)
             parts.append(self._network.run(chunk, shape)[0, start - first :])
         return np.concatenate(parts)

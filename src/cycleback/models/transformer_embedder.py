@@ -100,6 +100,13 @@ class TransformerEmbedder(Embedder):
         shift = torch.zeros_like(frames[:, :1])
         if self.training:
             shift = torch.randint_like(shift, MAX_SHIFT)
+        return self.attend(tokens, frames, shift)
+
+    def attend(self, tokens: Tensor, frames: Tensor, shift: Tensor | int = 0) -> Tensor:
+        """Map the tokens (B, T, W) of frames numbered `frames` (B, T) to embeddings (B, T, D).
+
+        `shift` (B, 1) is added to shifted positions.
+        """
         states = self._place(tokens, frames + shift)
         bias = self._bias(frames, frames)
         for layer in self.layers:
