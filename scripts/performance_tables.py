@@ -34,6 +34,7 @@ EMBEDDING = {  # key of the rate -> title
 WAYS = {"replayed": "CUDA graph"}  # how an update runs -> title
 LINKS = {"NVLink 4": 450.0, "PCIe 5 x16": 63.0, "100 Gb/s network": 12.5}  # nominal GB/s, one direction
 PROCESSES = (2, 4, 8, 16)
+PAPER_BATCH = (4, 20)  # videos, frames
 Found = Mapping[str, Any]
 
 
@@ -195,6 +196,8 @@ def losses(part: Found) -> str:
         times = [number(row["ms"], 2) if row else "–" for row in line]
         lines.append((f"{loss}, {videos} videos", *times, number(peak or None, 2)))
     found = table(("forward and backward, ms", *(f"{size} frames" for size in sizes), "peak GB"), lines)
+    if part.get("methods"):
+        found += "\n\n" + methods(part["methods"])
     if part.get("by_pairs"):
         plain = [
             (
@@ -206,6 +209,38 @@ def losses(part: Found) -> str:
         ]
         found += "\n\n" + table(("TCC as a loop over pairs", "ms", "relative to all at once"), plain)
     return found + made(part)
+
+
+def methods(rows: Sequence[Found]) -> str:
+    """Return times of the losses of other papers beside TCC at the paper's batch, and against length."""
+    of_batch = [row for row in rows if (row["videos"], row["frames"]) == PAPER_BATCH]
+    lines = [
+        (
+            row["loss"],
+            number(row["ms"], 2),
+            f"{row['ratio']:.2f} ×",
+            number(row.get("replayed_ms"), 2),
+            f"{row['replayed_ratio']:.2f} ×" if "replayed_ratio" in row else "–",
+            number(1000 * row["peak_gb"] if row["peak_gb"] else None),
+        )
+        for row in of_batch
+    ]
+    title = f"{PAPER_BATCH[0]} videos of {PAPER_BATCH[1]} frames"
+    found = [table((title, "ms", "relative to TCC", "in a graph, ms", "relative to TCC", "MB"), lines)]
+    cells = {(row["loss"], row["frames"]): row for row in rows if row["videos"] == PAPER_BATCH[0]}
+    lengths = sorted({frames for _, frames in cells})
+    for key, title, factor, digits in (
+        ("replayed_ms", "in a graph, ms", 1, 2),
+        ("peak_gb", "memory, MB", 1000, 1),
+    ):
+        lines = []
+        for loss in dict.fromkeys(loss for loss, _ in cells):
+            values = [cells.get((loss, frames), {}).get(key) for frames in lengths]
+            lines.append(
+                (loss, *(number(None if value is None else factor * value, digits) for value in values))
+            )
+        found.append(table((f"4 videos, {title}", *(f"{number(n, 0)} frames" for n in lengths)), lines))
+    return "\n\n".join(found)
 
 
 def alignment(part: Found) -> str:
