@@ -2,6 +2,7 @@ import itertools
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from cycleback.models.transformer_embedder import TransformerEmbedder
 
@@ -92,6 +93,27 @@ def test_a_video_is_not_changed_by_others():
     changed = clips.clone()
     changed[1] += 1
     torch.testing.assert_close(embedder(changed)[0], embedder(clips)[0])
+
+
+class LargestTensor(TorchDispatchMode):
+    """Keeps the number of entries of the largest tensor that any operation returns."""
+
+    entries = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        found = func(*args, **(kwargs or {}))
+        for tensor in found if isinstance(found, (tuple, list)) else [found]:
+            if isinstance(tensor, torch.Tensor):
+                self.entries = max(self.entries, tensor.numel())
+        return found
+
+
+@pytest.mark.parametrize("positions", ["none", "shifted"])
+def test_memory_does_not_grow_with_the_square_of_the_video(positions):
+    embedder = make("full", positions)
+    with LargestTensor() as largest:
+        embed(embedder, video(2000))
+    assert 2000 * 16 <= largest.entries < 2000 * 100
 
 
 def test_wrong_settings_are_refused():

@@ -155,6 +155,8 @@ class TransformerEmbedder(Embedder):
 
     def _bias(self, here: Tensor, there: Tensor) -> Tensor | None:
         """Return what is added to the attention (B, H or 1, T, S) of frames `here` (B, T) to `there`."""
+        if self.bias is None and self.attention == "full":
+            return None
         apart = there[:, None, :] - here[:, :, None]  # (B, T, S)
         bias: Tensor | None = None
         if self.bias is not None:
