@@ -253,6 +253,7 @@ def _write_exported(folder: Path) -> None:
         is_weighed=False,
         standardize=True,
         can_count_frames=False,
+        mixes_frames=False,
         vector_size=0,
         velocity=False,
         streams={},

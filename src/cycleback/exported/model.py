@@ -123,7 +123,7 @@ def read_model(folder: Path | str) -> ExportedModel:
         is_weighed=root.at("is_weighed").flag(),
         standardize=root.at("standardize").flag(),
         can_count_frames=root.at("can_count_frames").flag(),
-        mixes_frames=(mixes := root.find("mixes_frames")) is not None and mixes.flag(),  # missing before 0.4
+        mixes_frames=root.at("mixes_frames").flag(),
         vector_size=_size(root.at("vector_size"), low=0),
         velocity=root.at("velocity").flag(),
         streams={stream: streams[stream] for stream in STREAMS if stream in streams},
