@@ -10,7 +10,7 @@ videos of a folder by nearest neighbours and by dynamic time warping, over all p
     motion      how the picture moves                                           no
     pose        the joints of the body                                          no
     fused       appearance, motion and pose, weighed for the folder             no
-    trained     the same, by the default recipe of `cycleback train`            yes
+    trained     the same, by the recipe `neighbours`                            yes
     resnet50    the same, with ResNet-50 trained as well; for a GPU             yes
 
 A cell has the median over folders of the median error of a folder, and the mean over folders of the share of
@@ -71,7 +71,7 @@ UNTRAINED: Mapping[str, tuple[Stream, ...]] = {
     "pose": ("pose",),
     "fused": STREAMS,
 }
-TRAINED: Mapping[str, tuple[str, ...]] = {  # row -> what differs from the default recipe
+TRAINED: Mapping[str, tuple[str, ...]] = {  # row -> what differs from the recipe `neighbours`
     "trained": (),
     "resnet50": (
         *('encoder.base="resnet50"', 'encoder.train_base="all"', 'encoder.statistics="fixed"'),
@@ -170,7 +170,7 @@ def draw_pairs(count: int, max_pairs: int) -> list[tuple[int, int]]:
 
 def row_recipe(row: str, overrides: Sequence[str]) -> Recipe:
     """Return the recipe of a trained row; it holds no video out."""
-    return load_recipe(None, [*TRAINED[row], "data.held_out=0.0", *overrides])
+    return load_recipe("neighbours", [*TRAINED[row], "data.held_out=0.0", *overrides])
 
 
 def embed_folder(row: str, folder: Dataset, options: argparse.Namespace) -> EmbeddingSet:

@@ -308,7 +308,7 @@ def test_derived_recipes_hold_what_the_paper_says() -> None:
     reference = load_recipe("reference-tcc-sal-tcn")
     assert reference.loss.weights == {"tcc": 0.33, "sal": 0.33, "tcn": 0.34}
     assert (reference.encoder.train_base, reference.optimizer.batch_size) == ("bn", 2)
-    assert len(recipe_names()) == 53 + len(METHODS)
+    assert len(recipe_names()) == 54 + len(METHODS)
 
 
 def test_all_old_keys_of_a_file_are_named_at_once(tmp_path: Path) -> None:
@@ -336,10 +336,9 @@ def test_named_recipes_see_appearance_alone_and_the_default_sees_all_streams() -
     assert Recipe().encoder.streams == STREAMS
     for name in set(recipe_names()) - set(METHODS):
         encoder = load_recipe(name).encoder
-        expected = (
-            ("mlp", True) if name in ("poses", "demo") else ("conv", encoder.streams == ("appearance",))
-        )
-        assert (encoder.embedder, True) == expected
+        expected = {"poses": "mlp", "neighbours": "mlp", "demo": "transformer"}.get(name, "conv")
+        assert encoder.embedder == expected
+        assert encoder.embedder != "conv" or encoder.streams == ("appearance",)
 
 
 def test_a_saved_recipe_without_streams_is_of_a_version_that_saw_appearance_alone(tmp_path: Path) -> None:
@@ -408,11 +407,14 @@ def test_every_number_has_a_range_and_recipes_keep_to_it(name: str) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("encoder.mlp.dropout=2", "encoder.mlp.dropout must be a number from 0, below 1, got 2"),
+        (
+            "encoder.transformer.dropout=2",
+            "encoder.transformer.dropout must be a number from 0, below 1, got 2",
+        ),
         ("run.save_every=0", "run.save_every must be a whole number from 1 to 1_000_000_000, got 0"),
         ("data.held_out=2", "data.held_out must be a number from 0, below 1, got 2"),
         ("loss.tcc.temperature=nan", "loss.tcc.temperature must be a number above 0, at most 1_000, got nan"),
-        ("encoder.mlp.fc_channels=[-3]", "each a whole number from 1 to 65_536, got [-3]"),
+        ("encoder.transformer.fc_channels=[-3]", "each a whole number from 1 to 65_536, got [-3]"),
         ("run.seed=" + "9" * 5000, "run.seed must be a whole number from 0 to 9_223_372_036_854_775_807"),
         ("data.frame_size=" + "[" * 9000, "data.frame_size must be a whole number"),
     ],

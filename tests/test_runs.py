@@ -153,7 +153,7 @@ def test_a_base_is_trained_together_with_the_other_streams(
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.usefixtures("person")
 def test_a_cuda_graph_sees_the_other_streams_of_each_batch(videos: Path, cache: Path, tmp_path: Path) -> None:
-    section = EncoderSettings(base="small", train_base="all", mlp=MLPSettings(dropout=0.0))
+    section = EncoderSettings(base="small", train_base="all", embedder="mlp", mlp=MLPSettings(dropout=0.0))
     logs = []
     for cuda_graph in (False, True):
         run = RunSettings(log_every=1, cuda_graph=cuda_graph)
@@ -475,7 +475,8 @@ def test_a_device_that_is_not_there_is_one_line(device: str) -> None:
 def test_untrained_streams_are_kept_where_training_does_not_help(
     videos: Path, cache: Path, tmp_path: Path
 ) -> None:
-    encoder = EncoderSettings(streams=("motion",), mlp=MLPSettings(embedding_size=1, fc_channels=(2,)))
+    mlp = MLPSettings(embedding_size=1, fc_channels=(2,))
+    encoder = EncoderSettings(streams=("motion",), embedder="mlp", mlp=mlp)
     optimizer = OptimizerSettings(num_updates=1, batch_size=2)
     recipe = Recipe(encoder=encoder, optimizer=optimizer)
     state = cycleback.train(videos, tmp_path / "run", recipe=recipe, cache=cache)

@@ -173,7 +173,7 @@ def test_strange_sequences(command: Command, sequences: Path, run: Path, tmp_pat
     "setting",
     [
         "encoder.dropout=2",
-        "encoder.mlp.dropout=2",
+        "encoder.transformer.dropout=2",
         "run.save_every=0",
         "run.save_every=1e400",
         "data.held_out=2",

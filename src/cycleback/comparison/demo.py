@@ -50,7 +50,7 @@ is the second shown, the bar how much of the clip has played.</p>
 ROWS = """<p>{held_out} videos were held out, {trained} were trained on. Labels were used for scoring only.
 <b>Time-only</b> embeds frame i of n as i/n and never looks at it. <b>Appearance</b> is what a frame looks
 like to a network trained on ImageNet. The <b>streams</b> are appearance and motion, weighted. <b>Trained</b>
-is a small network on the streams, by the default recipe.</p>"""
+is a network on the streams, by the default recipe.</p>"""
 SIMILARITY = {
     "alt": "Similarity matrices of two held-out videos: appearance, untrained streams and trained streams",
     "caption": "Bright: similar. White: the alignment. Rings: where the key events truly meet; the line "

@@ -34,6 +34,9 @@ WEIGHTS = {
     "tcc-sal-tcn": "tcc = 0.33, sal = 0.33, tcn = 0.34",
 }
 METHODS = {
+    "tcc": ("loss.weights={ tcc = 1.0 }",),
+    "tcn": ("loss.weights={ tcn = 1.0 }",),
+    "sal": ("loss.weights={ sal = 1.0 }",),
     "lav": ("loss.weights={ lav = 1.0 }", "loss.lav.window=5"),
     "tc3i": (
         *("loss.weights={ tcc = 1.0, idm = 0.1 }", "loss.idm.window=5"),
@@ -44,7 +47,7 @@ METHODS = {
     "vava": ("loss.weights={ vava = 1.0 }", "loss.vava.diagonal_share=0.1", "loss.vava.window=5"),
     "scl": ("loss.weights={ scl = 1.0 }",),
     "vaot": ("loss.weights={ vaot = 1.0 }", "loss.vaot.time_weight=0"),
-}  # losses of other papers, on the streams of the default recipe
+}  # losses of papers, on the streams of the default recipe
 SINGLE = ("tcc", "tcn", "sal", "supervised")
 COMBINED = ("tcc-sal", "tcc-sal-25", "tcc-sal-75", "tcc-tcn", "tcc-tcn-25", "tcc-tcn-75")
 LOSS_ROWS = {

@@ -187,7 +187,7 @@ class EncoderSettings:
 
     streams: tuple[Stream, ...] = STREAMS  # in any order; appearance is seen by the base
     base: str = "efficientnet_lite0"
-    embedder: str = "mlp"
+    embedder: str = "transformer"
     train_base: Literal["frozen", "bn", "all"] = "frozen"
     statistics: Literal["batch", "fixed"] = "batch"  # of BatchNorm in the base while it trains
     train_from: str = ""  # the first part of the base that trains, such as "network.layer2"; "": all of it
