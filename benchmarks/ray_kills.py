@@ -101,10 +101,11 @@ def read_all(output: Path) -> dict[str, bytes]:
 @contextmanager
 def start_cluster(nodes: int) -> Iterator[tuple[Any, list[Any]]]:
     """Start a head and further nodes; whatever is started is stopped."""
+    place = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets need a short path
+    os.environ["RAY_TMPDIR"] = place  # also for the address: without a cluster before, /tmp/ray is missing
     from ray.cluster_utils import Cluster
 
-    place = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets need a short path
-    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "temp_dir": place})
+    cluster = Cluster(initialize_head=True, head_node_args=NODE)
     try:
         others = [cluster.add_node(**NODE) for _ in range(nodes - 1)]
         cluster.wait_for_nodes()

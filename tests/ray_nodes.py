@@ -3,6 +3,7 @@
 It prints the address, loses a node at the line `lose` of its input, and stops everything when the input ends.
 """
 
+import os
 import shutil
 import sys
 import tempfile
@@ -11,10 +12,11 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": Fal
 
 
 def main() -> None:
+    place = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets need a short path
+    os.environ["RAY_TMPDIR"] = place  # also for the address: without a cluster before, /tmp/ray is missing
     from ray.cluster_utils import Cluster
 
-    place = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets need a short path
-    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "temp_dir": place})
+    cluster = Cluster(initialize_head=True, head_node_args=NODE)
     try:
         others = [cluster.add_node(**NODE) for _ in range(2)]
         cluster.wait_for_nodes()
