@@ -6,6 +6,7 @@ videos after a perturbation that no clock survives. Rows and sets are named belo
 
     transformer  motion, pose and appearance, computed once; attention over the video on top (two CPU cores)
     mlp          the same with a network that sees a frame and two earlier ones (two CPU cores)
+    appearance   that network on the appearance of a frozen EfficientNet-Lite0 alone (two CPU cores)
     frozen       appearance alone: the paper's embedder on a frozen ResNet-50 (one GPU)
     finetuned    the same, with the ResNet-50 trained from its second stage on (one GPU)
     fused        that ResNet-50 beside motion and pose, and attention over the video on top (one GPU)
@@ -46,7 +47,7 @@ from cycleback.errors import UserError
 from cycleback.evaluation import TIME_ONLY, Report, evaluate, time_only_embeddings
 from cycleback.evaluation.perturbations import PERTURBATIONS
 from cycleback.files import hold_lock
-from cycleback.models.streams import mirror, stream_vectors
+from cycleback.models.streams import STREAMS, Stream, mirror, stream_vectors
 from cycleback.provenance import provenance
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer, load_recipe
 from cycleback.recipe.files import METHODS
@@ -54,6 +55,7 @@ from cycleback.runs import embed_videos, load_encoder, train
 from cycleback.runs.folder import open_caches
 from cycleback.training import Trainer
 from cycleback.training.matches import Matches
+from cycleback.training.state import TrainState
 from result_file import group_seeds, mean_and_spread, read_results, write_results
 from small_folders import DATA, FPS, embed_poses, read_golf, read_labelled, read_penn, read_pitches, render
 
@@ -61,11 +63,8 @@ UNTRAINED = "untrained"
 ROWS: Mapping[str, tuple[str, ...]] = {  # row -> the settings of its training
     "match+tcc": ("loss.weights={ match = 1.0, tcc = 0.2 }",),
     "match": ("loss.weights={ match = 1.0 }",),
-    "tcc": ("loss.weights={ tcc = 1.0 }",),
-    "stochastic_tcc": ("loss.weights={ stochastic_tcc = 1.0 }",),
-    "sal": ("loss.weights={ sal = 1.0 }",),
-    "tcn": ("loss.weights={ tcn = 1.0 }",),
     **METHODS,
+    "stochastic_tcc": ("loss.weights={ stochastic_tcc = 1.0 }",),
     # combinations
     "tcc+tcn": ("loss.weights={ tcc = 1.0, tcn = 1.0 }",),
     "tcc+order": ("loss.weights={ tcc = 1.0, order = 1.0 }",),
@@ -97,14 +96,21 @@ FUSED = (
 ENCODERS: Mapping[str, tuple[str | None, tuple[str, ...]]] = {  # encoder -> its recipe and settings
     "transformer": (None, ("encoder.embedder=transformer",)),
     "mlp": (None, ("encoder.embedder=mlp",)),
+    "appearance": (None, ("encoder.embedder=mlp",)),
     "frozen": ("fast-gpu", ("encoder.train_base=frozen",)),
     "finetuned": ("fast-gpu", ()),
     "fused": (None, FUSED),
 }
-UPDATES = {"frozen": 1000, "finetuned": 1000}  # of each training, unless the command line says
+# updates of each training, unless the command line says
+UPDATES = {"appearance": 1000, "frozen": 1000, "finetuned": 1000}
 FEW_UPDATES = 400  # where the streams know most already
-OF_STREAMS = ("transformer", "mlp")  # encoders of vectors that are computed once
-OF_APPEARANCE = ("frozen", "finetuned")  # `match` needs motion or pose
+# encoders of vectors that are computed once -> their streams
+OF_VECTORS: Mapping[str, tuple[Stream, ...]] = {
+    "transformer": STREAMS,
+    "mlp": STREAMS,
+    "appearance": ("appearance",),
+}
+OF_APPEARANCE = ("appearance", "frozen", "finetuned")  # `match` needs motion or pose
 BASELINES = (TIME_ONLY, UNTRAINED)
 SCORES = (
     *("phase_accuracy", "progression", "tau", "cycle_rate", "event_error_frames_dtw"),
@@ -148,6 +154,7 @@ SETS: Mapping[str, Callable[[Path], Split]] = {
     "golf-all": lambda _: golf(10_000),
     "golf-slow": lambda _: golf(60, "val_slow"),
     "golf-choice": lambda _: split_every(golf(60)[0], 3),  # training videos alone: to choose settings on
+    "robot-choice": lambda _: split_every(robot()[0], 3),
     "robot": lambda _: robot(),
     "square": lambda _: split_every(read_labelled(DATA / "gesture_square"), 2),
     "tick": lambda _: split_every(read_labelled(DATA / "gesture_tick"), 2),
@@ -156,7 +163,7 @@ SETS: Mapping[str, Callable[[Path], Split]] = {
     "pouring-hard": lambda folder: split_every(render("hard", folder), 3),
 }
 PENN = "penn-poses"
-LEFT_OUT = ("golf-choice",)  # unless it is asked for
+CHOICES = ("golf-choice", "robot-choice")  # left out unless they are asked for
 
 
 @dataclass
@@ -183,12 +190,15 @@ def _maps(vectors: EmbeddingSet, name: str) -> Tensor:
     return torch.from_numpy(np.array(vectors[name], dtype=np.float32))[..., None, None]
 
 
-def load_inputs(name: str, place: Path, options: argparse.Namespace) -> Inputs:
-    """Compute the vectors of a set, or load them from an earlier call."""
-    kept = options.vectors / name
+def load_inputs(name: str, encoder: str, place: Path, options: argparse.Namespace) -> Inputs:
+    """Compute the vectors of a set for an encoder, or load them from an earlier call."""
+    chosen = OF_VECTORS[encoder]
+    kept = options.vectors / (name if chosen == STREAMS else "-".join([name, *chosen]))
     parts = ("train", "mirrored", "held_out", *PERTURBATIONS)
     if not (kept / "streams.json").is_file():
-        found, streams = compute_penn() if name == PENN else compute_vectors(*SETS[name](place), options)
+        found, streams = (
+            compute_penn() if name == PENN else compute_vectors(*SETS[name](place), chosen, options)
+        )
         for part, vectors in found.items():
             vectors.save(kept / part, overwrite=True)
         (kept / "streams.json").write_text(json.dumps(dict(streams)))
@@ -203,12 +213,16 @@ def load_inputs(name: str, place: Path, options: argparse.Namespace) -> Inputs:
 
 
 def compute_vectors(
-    train: Dataset, held_out: Dataset, options: argparse.Namespace
+    train: Dataset, held_out: Dataset, chosen: tuple[Stream, ...], options: argparse.Namespace
 ) -> tuple[dict[str, EmbeddingSet], Mapping[str, float]]:
-    """Compute the vectors of training, held-out and perturbed videos, turned to one side."""
+    """Compute the vectors of training, held-out and perturbed videos, turned to one side.
+
+    All streams together are weighed for the training videos.
+    """
     encoder = build_encoder(load_recipe(None, ["encoder.embedder=pooled"])).eval()
     where = {"device": options.device, "cache": options.cache}
-    seen = embed_videos(encoder, train, **where)
+    weights = None if chosen == STREAMS else dict.fromkeys(chosen, 1.0)
+    seen = embed_videos(encoder, train, streams=weights, **where)
     frames, features = open_caches(encoder, options.cache)
     assert isinstance(features, FusedFeatures)
     features.base.set_weights(seen.streams)
@@ -283,7 +297,7 @@ def train_on_vectors(recipe: Recipe, inputs: Inputs) -> torch.nn.Module:
         batches = dataclasses.replace(batches, matches=inputs.matches)
     optimizer = build_optimizer(recipe, encoder, loss)
     with tempfile.TemporaryDirectory() as folder:
-        Trainer(
+        state = Trainer(
             encoder,
             loss,
             optimizer,
@@ -293,7 +307,14 @@ def train_on_vectors(recipe: Recipe, inputs: Inputs) -> torch.nn.Module:
             run_settings=dataclasses.replace(recipe.run, save_every=100_000),
             slow_momentum=recipe.loss.next_frame.momentum,
         ).run(Path(folder))
+    require_finished(state)
     return encoder.eval()
+
+
+def require_finished(state: TrainState) -> None:
+    """End the program after Ctrl-C: a cell of a training that was cut short is not kept."""
+    if state.is_interrupted:
+        raise SystemExit(f"stopped at update {state.step}; finished cells are kept")
 
 
 def measure_streams(row: str, recipe: Recipe, inputs: Inputs) -> dict[str, Any]:
@@ -326,6 +347,7 @@ def measure_run(row: str, recipe: Recipe, split: Split, options: argparse.Namesp
         if row in TRAINED:
             run = Path(folder) / "run"
             state = train(seen, run, recipe=recipe, **where)
+            require_finished(state)
             seconds, encoder = state.seconds, load_encoder(run)
         taught = embed_videos(encoder, seen, **where)
         held_out = embed_videos(encoder, tested, alike=taught, **where)
@@ -380,7 +402,7 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("overrides", nargs="*", help="settings of every trained row, as section.key=value")
     known = {"rows": (*BASELINES, *TRAINED), "sets": (*SETS, PENN), "encoders": tuple(ENCODERS)}
-    usual = {"sets": [name for name in known["sets"] if name not in LEFT_OUT], "encoders": OF_STREAMS}
+    usual = {"sets": [name for name in known["sets"] if name not in CHOICES], "encoders": OF_VECTORS}
     for name, values in known.items():
         default = usual.get(name, values)
         parser.add_argument(f"--{name}", default=",".join(default), help=f"of {', '.join(values)}")
@@ -406,10 +428,11 @@ def parse_options() -> argparse.Namespace:
 
 def rows_of(encoder: str, rows: Sequence[str], *, is_labelled: bool) -> list[str]:
     """Return those of the rows that an encoder and a set have; baselines stand once per kind of input."""
-    known = [*ROWS, *({"mlp": (), "frozen": PUBLISHED, "finetuned": PUBLISHED}.get(encoder, ATTENTION))]
-    known += {"transformer": BASELINES, "frozen": (UNTRAINED,)}.get(encoder, ())
     if encoder in OF_APPEARANCE:
-        known = [row for row in known if "match" not in row]
+        known = [row for row in (*ROWS, *PUBLISHED) if "match" not in row]
+    else:
+        known = [*ROWS, *(() if encoder == "mlp" else ATTENTION)]
+    known += {"transformer": BASELINES, "appearance": (UNTRAINED,), "frozen": (UNTRAINED,)}.get(encoder, ())
     return [row for row in rows if row in known and (is_labelled or row != "supervised")]
 
 
@@ -429,10 +452,7 @@ def add_cell(out: Path, key: str, cell: Mapping[str, Any]) -> None:
     """Add a cell to the result file, to which other processes may add, too."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with hold_lock(out.parent):
-        result = read_results(out)
-        result["runs"][key] = cell
-        result["rows"] = summarize(result["runs"])
-        write_results(out, result)
+        write_results(out, {"runs": read_results(out)["runs"] | {key: cell}})
 
 
 def main() -> None:
@@ -442,12 +462,11 @@ def main() -> None:
     for encoder in options.encoders:
         for name in options.sets:
             cells = missing_cells(name, encoder, read_results(options.out)["runs"], options)
-            is_of_streams = encoder in OF_STREAMS
-            if not cells or (name == PENN and not is_of_streams):
+            if not cells or (name == PENN and OF_VECTORS.get(encoder) != STREAMS):
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                place = Path(folder)
-                given = load_inputs(name, place, options) if is_of_streams else SETS[name](place)
+                place, is_of_vectors = Path(folder), encoder in OF_VECTORS
+                given = load_inputs(name, encoder, place, options) if is_of_vectors else SETS[name](place)
                 for row, seed in cells:
                     if time.monotonic() > ends:
                         return

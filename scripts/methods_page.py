@@ -19,12 +19,14 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "scripts")]
 from small_folders_page import write_lines  # noqa: E402
 from training_page import fill_places  # noqa: E402
 
-from methods import BASELINES, ENCODERS, OF_STREAMS, PENN, SETS, TRAINED  # noqa: E402
+from methods import BASELINES, CHOICES, ENCODERS, PENN, SETS, TIME_ONLY, TRAINED, UNTRAINED, summarize  # noqa: E402
+from result_file import mean_and_spread  # noqa: E402
 
 PAGE = ROOT / "docs" / "methods.md"
 DETAILS = ROOT / "docs" / "results" / "methods.md"
 RESULT = ROOT / "results" / "methods.json"
-CHOICE = "golf-choice"
+DEFAULT = "match+tcc optimizer.num_updates=1000"  # the losses and the number of updates of the default recipe
+INPUTS = {"mlp": "transformer", "fused": "transformer", "finetuned": "frozen"}  # the same, untrained
 MISSING = "–"
 COUNTS = " ‡"  # after the name of a row that can count frames
 ERROR, SHARE = "event_error_frames_dtw", "pce3_dtw"
@@ -39,6 +41,7 @@ OF_FRAMES = {
 LINE = 100  # characters
 HALF = 6  # columns of a table of sets
 PERTURBED = ("cropped", "speed", "lead-in")
+NETWORKS = {"mlp": "neighbours", "transformer": "attention"}  # encoder -> title, in the table of the default
 CHOSEN_BY = (SHARE, "phase_accuracy", "precision5", "cycle_rate")
 ABOUT = {
     "golf": "60 swings of GolfDB to learn from, 32 others scored. Faces, clubs and views differ.",
@@ -57,6 +60,7 @@ ABOUT = {
 TITLES = {
     "transformer": "streams, attention over the video",
     "mlp": "streams, neighbouring frames",
+    "appearance": "frozen EfficientNet-Lite0 alone, neighbouring frames",
     "frozen": "frozen ResNet-50, the paper's embedder",
     "finetuned": "fine-tuned ResNet-50, the paper's embedder",
     "fused": "fine-tuned ResNet-50 beside motion and pose, attention over the video",
@@ -68,9 +72,10 @@ rows and says what to use. *event error* is the median distance of a key event f
 frames, *within 1* and *within 3* are the shares of key events at most so many frames off, both by
 dynamic time warping. *cropped*, *speed* and *lead-in* are the share within 3 frames of the same
 videos cut at both ends, played at another speed, and with a still picture in front: whatever
-learned the clock loses there. *minutes* are those of the training: processor time on one core for
-streams, wall time on an NVIDIA H200 for ResNet-50. ‡: can count frames. ± is the standard deviation
-over three seeds; rows without it have one.
+learned the clock loses there. *minutes* are those of the training: processor time on one core
+without ResNet-50, wall time on an NVIDIA H200 with it. ‡: can count frames. ± is the standard
+deviation over three seeds; rows without it have one. `results/methods.json` says of each cell on
+which machine, with which versions and at which commit it was measured.
 
     python benchmarks/methods.py
     python benchmarks/methods.py --encoders frozen,finetuned,fused --device cuda
@@ -78,7 +83,8 @@ over three seeds; rows without it have one.
 """
 
 Cell = Mapping[str, Any]
-Cells = Mapping[str, Cell]  # set/encoder/row -> scores
+Cells = Mapping[str, Cell]  # set/encoder/row -> scores, as [mean, spread] over seeds
+Runs = Mapping[str, Any]  # set/encoder/row/seed -> scores
 
 
 def write_value(value: Sequence[float] | None, seeds: int, digits: int = 3) -> str:
@@ -89,16 +95,17 @@ def write_value(value: Sequence[float] | None, seeds: int, digits: int = 3) -> s
     return f"{value[0]:.{digits}f}{spread}"
 
 
+def find_key(name: str, encoder: str, row: str) -> str:
+    """Return the key of a row of a set; baselines are measured once for all encoders of the same input."""
+    sources = {TIME_ONLY: next(iter(ENCODERS)), UNTRAINED: INPUTS.get(encoder, encoder)}
+    return f"{name}/{sources.get(row, encoder)}/{row}"
+
+
 def of_set(cells: Cells, name: str, encoder: str) -> dict[str, Cell]:
-    """Return the rows of a set, in the order of the benchmark, below the baselines of the same input."""
-    found = {row: cells.get(f"{name}/{encoder}/{row}") for row in TRAINED}
+    """Return the rows of a set, in the order of the benchmark, or none if nothing was trained."""
+    found = {row: cells.get(find_key(name, encoder, row)) for row in (*BASELINES, *TRAINED)}
     known = {row: cell for row, cell in found.items() if cell is not None}
-    sources = OF_STREAMS[:1] if encoder in (*OF_STREAMS, "fused") else ("transformer", "frozen")
-    firsts = {}
-    for source in sources:
-        given = {row: cells.get(f"{name}/{source}/{row}") for row in BASELINES}
-        firsts |= {row: cell for row, cell in given.items() if cell is not None}
-    return {**firsts, **known} if known else {}
+    return known if any(row in TRAINED for row in known) else {}
 
 
 def write_title(row: str, cell: Cell) -> str:
@@ -127,9 +134,9 @@ def score_table(cells: Cells, name: str, encoder: str) -> str:
     return "\n\n".join(found)
 
 
-def sets_table(cells: Cells, encoder: str, *, seeds: int = 1) -> str:
+def sets_table(cells: Cells, runs: Runs, encoder: str, *, seeds: int = 1) -> str:
     """Return the share within 3 frames of every row with so many seeds on every set, and its mean."""
-    names = [name for name in SETS if name != CHOICE and of_set(cells, name, encoder)]
+    names = [name for name in SETS if name not in CHOICES and of_set(cells, name, encoder)]
     lines = []
     for row in (*BASELINES, *TRAINED):
         found = [of_set(cells, name, encoder).get(row) for name in names]
@@ -137,12 +144,19 @@ def sets_table(cells: Cells, encoder: str, *, seeds: int = 1) -> str:
         if not known or (row in TRAINED and max(cell["seeds"] for cell in known) < seeds):
             continue
         texts = [MISSING if c is None else write_value(c[SHARE], c["seeds"]) for c in found]
-        mean = f"{fmean(c[SHARE][0] for c in known):.3f}" if len(known) == len(names) else MISSING
+        mean = mean_over_sets(runs, [find_key(name, encoder, row) for name in names])
         lines.append([write_title(row, known[0]), *texts, mean])
     columns = [*names, "mean"]
     halves = [range(len(columns))[:HALF], range(len(columns))[HALF:]]
     tables = [([[line[0], *(line[1 + i] for i in half)] for line in lines], half) for half in halves if half]
     return "\n\n".join(write_lines(found, ["row", *(columns[i] for i in half)]) for found, half in tables)
+
+
+def mean_over_sets(runs: Runs, keys: Sequence[str], score: str = SHARE) -> str:
+    """Return the mean of a score over sets, and its spread over the seeds that all sets have."""
+    seeds = [seed for seed in range(10) if keys and all(f"{key}/{seed}" in runs for key in keys)]
+    means = [fmean(runs[f"{key}/{seed}"][score] for key in keys) for seed in seeds]
+    return write_value(mean_and_spread(means), len(means)) if means else MISSING
 
 
 def networks_table(cells: Cells, name: str) -> str:
@@ -160,12 +174,30 @@ def networks_table(cells: Cells, name: str) -> str:
     return write_lines(lines, ["row", *encoders])
 
 
+def default_table(cells: Cells, runs: Runs) -> str:
+    """Return what attention adds to neighbouring frames under the default losses and number of updates.
+
+    The sets to choose on come first; the mean is that of the others.
+    """
+    scores = {key: (OF_EVENTS | OF_FRAMES)[key] for key in (SHARE, "phase_accuracy", "progression")}
+    reported = [name for name in SETS if name not in CHOICES]
+    names = [n for n in (*CHOICES, *reported) if all(f"{n}/{e}/{DEFAULT}" in cells for e in NETWORKS)]
+    lines = []
+    for name in names:
+        pair = [cells[f"{name}/{encoder}/{DEFAULT}"] for encoder in NETWORKS]
+        lines.append([name, *(write_value(c[score], c["seeds"]) for score in scores for c in pair)])
+    keys = [[f"{name}/{encoder}/{DEFAULT}" for name in reported] for encoder in NETWORKS]
+    lines.append(["mean", *(mean_over_sets(runs, k, score) for score in scores for k in keys)])
+    titles = [f"{title} {network}" for title in scores.values() for network in NETWORKS.values()]
+    return write_lines(lines, ["set", *titles])
+
+
 def choice_table(cells: Cells) -> str:
     """Return what the settings that were tried are worth, on training videos alone."""
     lines = []
     for key, cell in sorted(cells.items()):
         name, encoder, row = key.split("/", 2)
-        if name == CHOICE:
+        if name in CHOICES and not row.endswith(DEFAULT.split()[1]):
             texts = (write_value(cell[score], cell["seeds"]) for score in CHOSEN_BY)
             lines.append([f"`{row}`", encoder, *texts])
     return write_lines(
@@ -173,15 +205,15 @@ def choice_table(cells: Cells) -> str:
     )
 
 
-def tables(cells: Cells) -> dict[str, str]:
+def tables(cells: Cells, runs: Runs) -> dict[str, str]:
     """Return place in docs/methods.md -> its table."""
     return {
         "golf": score_table(cells, "golf", "transformer"),
-        "sets": sets_table(cells, "transformer"),
-        "neighbours": sets_table(cells, "mlp"),
-        "seeds": sets_table(cells, "transformer", seeds=3),
+        "sets": sets_table(cells, runs, "transformer"),
+        "appearance": sets_table(cells, runs, "appearance"),
         "networks": networks_table(cells, "golf"),
         "penn": score_table(cells, PENN, "transformer"),
+        "default": default_table(cells, runs),
         "choice": choice_table(cells),
     }
 
@@ -189,7 +221,7 @@ def tables(cells: Cells) -> dict[str, str]:
 def details(cells: Cells) -> str:
     """Return the text of docs/results/methods.md."""
     parts = [HEAD]
-    for name in (*(name for name in SETS if name != CHOICE), PENN):
+    for name in (*(name for name in SETS if name not in CHOICES), PENN):
         found = [encoder for encoder in ENCODERS if of_set(cells, name, encoder)]
         if found:
             parts.append(f"## {name}\n\n{fill(ABOUT[name], LINE)}\n")
@@ -197,16 +229,16 @@ def details(cells: Cells) -> str:
     return "\n".join(parts)
 
 
-def read_cells() -> Cells:
-    """Return set/encoder/row -> scores over seeds."""
-    found: Cells = json.loads(RESULT.read_text("utf-8"))["rows"]
-    return found
+def read_result() -> tuple[Cells, Runs]:
+    """Return the scores over seeds, and those of each seed."""
+    runs: Runs = json.loads(RESULT.read_text("utf-8"))["runs"]
+    return summarize(runs), runs
 
 
 def main() -> None:
     """Write the pages."""
-    cells = read_cells()
-    write_text(PAGE, fill_places(PAGE.read_text("utf-8"), tables(cells)), overwrite=True)
+    cells, runs = read_result()
+    write_text(PAGE, fill_places(PAGE.read_text("utf-8"), tables(cells, runs)), overwrite=True)
     write_text(DETAILS, details(cells), overwrite=True)
 
 

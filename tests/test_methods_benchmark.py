@@ -1,7 +1,6 @@
 """Tests of the benchmark of methods: its splits and rows, and the page that it fills."""
 
 import importlib
-import json
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -42,8 +41,9 @@ def test_every_row_of_every_encoder_has_a_recipe(benchmark: ModuleType) -> None:
         for row, seed in cells:
             recipe = benchmark.row_recipe(row, encoder, seed, options, is_penn=False)
             assert (recipe.optimizer.num_updates, recipe.run.seed) == (7, seed)
-            assert recipe.encoder.is_fused == (encoder not in benchmark.OF_APPEARANCE)
-            assert recipe.encoder.is_fused or not recipe.loss.is_used("match") or row == "untrained"
+            assert recipe.encoder.is_fused == (encoder not in ("frozen", "finetuned"))
+            sees_matches = encoder not in benchmark.OF_APPEARANCE
+            assert sees_matches or not recipe.loss.is_used("match") or row == "untrained"
     assert ("supervised", 0) not in benchmark.missing_cells(benchmark.PENN, "mlp", {}, options)
     poses = benchmark.row_recipe("lav", "mlp", 0, options, is_penn=True)
     assert poses.encoder.streams == ("pose",)
@@ -60,9 +60,17 @@ def test_cells_that_are_there_are_not_measured_again(benchmark: ModuleType) -> N
 def test_the_pages_have_the_tables_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     page = importlib.import_module("methods_page")
-    text, cells = page.PAGE.read_text("utf-8"), page.read_cells()
-    assert page.fill_places(text, page.tables(cells)) == text
+    text, (cells, runs) = page.PAGE.read_text("utf-8"), page.read_result()
+    assert page.fill_places(text, page.tables(cells, runs)) == text
     assert page.DETAILS.read_text("utf-8") == page.details(cells)
-    runs = json.loads(page.RESULT.read_text("utf-8"))["runs"]
     for scores in runs.values():
         assert 0 <= scores.get("pce3_dtw", 0) <= 1
+
+
+def test_the_spread_of_a_mean_over_sets_is_that_over_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    page = importlib.import_module("methods_page")
+    shares = {"a/0": 0.1, "b/0": 0.9, "a/1": 0.3, "b/1": 0.9, "a/2": 0.5}
+    runs = {key: {"pce3_dtw": share} for key, share in shares.items()}
+    assert page.mean_over_sets(runs, ["a", "b"]) == "0.550 ± 0.071"  # of 0.5 and 0.6; b has no seed 2
+    assert page.mean_over_sets(runs, ["a", "c"]) == page.MISSING
