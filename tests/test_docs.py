@@ -178,17 +178,24 @@ def written_commands(page: Path) -> list[str]:
 
 
 def unknown_words(command: str) -> list[str]:
-    """Return the sub-commands and options of a written command that do not exist."""
-    here, unknown = typer.main.get_command(app), []
-    for word in re.split(r"\s#\s|[;&|>]", command)[0].split()[1:]:
+    """Return what is wrong in a written command: words that do not exist, and options that are missing.
+
+    The name of a command alone may stand for it without options.
+    """
+    here, unknown, is_name = typer.main.get_command(app), [], True
+    words = re.split(r"\s#\s|[;&|>]", command)[0].split()[1:]
+    for word in words:
         if hasattr(here, "commands") and not word.startswith("-"):
             if word not in here.commands:
                 return [word]
             here = here.commands[word]
-        elif re.match(r"--?[a-zA-Z]", word):
+            continue
+        is_name = False
+        if re.match(r"--?[a-zA-Z]", word):
             known = {name for option in here.params for name in option.opts} | {"--help", "-h"}
             unknown += [] if word.partition("=")[0] in known else [word]
-    return unknown
+    needed = [] if is_name else [o.opts for o in here.params if o.required and o.param_type_name == "option"]
+    return unknown + [f"no {names[0]}" for names in needed if not set(names) & set(words)]
 
 
 def test_every_command_and_option_exists() -> None:

@@ -45,9 +45,10 @@ def compare(
 ) -> None:
     """Train several methods on your videos, score them on held-out ones, and show them on one page.
 
-    Methods: match, tcc, tcn, order, sal and supervised, also joined by +; tcc-classification, tcc-mse and
-    tcc-stochastic. The baselines time-only, untrained, frozen and streams are always added. You can
-    interrupt it at any time; rerun the same command to resume.
+    Methods: tcc, tcn, sal, lav, gta, vava, vaot, scl, match and supervised, also joined by +, as are idm,
+    next-frame, order and reversal; tcc-classification, tcc-mse and tcc-stochastic. The baselines time-only,
+    untrained, frozen and streams are always added. You can interrupt it at any time; rerun the same
+    command to resume.
 
     Example: cycleback compare --data golf/ --methods tcc,tcn,tcc+tcn -o comparison
     """
