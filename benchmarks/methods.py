@@ -16,6 +16,7 @@ may add to one file. Vectors of streams are kept in a folder, so another row of 
 
     python benchmarks/methods.py --out results/methods.json
     python benchmarks/methods.py --rows tcc,lav,gta --sets golf --seeds 0,1,2 --out results/methods.json
+    python benchmarks/methods.py --rows match+tcc --sets robot-choice optimizer.num_updates=1000
     python benchmarks/methods.py --encoders finetuned,fused --device cuda --out results/methods.json
     python benchmarks/methods.py --rows lav --sets golf-choice loss.lav.smoothing=1.0 --out trial.json
 """
@@ -196,9 +197,8 @@ def load_inputs(name: str, encoder: str, place: Path, options: argparse.Namespac
     kept = options.vectors / (name if chosen == STREAMS else "-".join([name, *chosen]))
     parts = ("train", "mirrored", "held_out", *PERTURBATIONS)
     if not (kept / "streams.json").is_file():
-        found, streams = (
-            compute_penn() if name == PENN else compute_vectors(*SETS[name](place), chosen, options)
-        )
+        is_penn = name == PENN
+        found, streams = compute_penn() if is_penn else compute_vectors(*SETS[name](place), chosen, options)
         for part, vectors in found.items():
             vectors.save(kept / part, overwrite=True)
         (kept / "streams.json").write_text(json.dumps(dict(streams)))
@@ -217,7 +217,7 @@ def compute_vectors(
 ) -> tuple[dict[str, EmbeddingSet], Mapping[str, float]]:
     """Compute the vectors of training, held-out and perturbed videos, turned to one side.
 
-    All streams together are weighed for the training videos.
+    Weights are chosen for the training videos if all streams are used; otherwise each has the weight 1.
     """
     encoder = build_encoder(load_recipe(None, ["encoder.embedder=pooled"])).eval()
     where = {"device": options.device, "cache": options.cache}

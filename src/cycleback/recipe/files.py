@@ -47,7 +47,7 @@ METHODS = {
     "vava": ("loss.weights={ vava = 1.0 }", "loss.vava.diagonal_share=0.1", "loss.vava.window=5"),
     "scl": ("loss.weights={ scl = 1.0 }",),
     "vaot": ("loss.weights={ vaot = 1.0 }", "loss.vaot.time_weight=0"),
-}  # losses of papers, on the streams of the default recipe
+}  # one method of the field each, on the streams of the default recipe
 SINGLE = ("tcc", "tcn", "sal", "supervised")
 COMBINED = ("tcc-sal", "tcc-sal-25", "tcc-sal-75", "tcc-tcn", "tcc-tcn-25", "tcc-tcn-75")
 LOSS_ROWS = {
