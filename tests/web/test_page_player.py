@@ -305,6 +305,18 @@ def test_videos_without_embeddings_play_as_filmed_and_can_be_aligned(
         server.close()
 
 
+def test_a_studio_that_was_stopped_is_said_in_one_line(page: "Page", project_folder: Path) -> None:
+    server = serve(project_folder)
+    try:
+        open_player(page, server.address)
+    finally:
+        server.close()
+    page.evaluate("void studio.load()")  # what the page does when a job is over; nobody waits for it
+    page.locator("#message").get_by_text("the studio does not answer").wait_for()
+    page.locator("#tabs a[href='#map']").click()
+    page.locator("#message").get_by_text('the view "Map" does not open').wait_for()
+
+
 def test_the_list_of_500_videos_holds_only_rows_in_sight(
     page: "Page", coded_clips: Path, tmp_path: Path
 ) -> None:

@@ -3,6 +3,8 @@
 const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? sessionStorage.getItem("token");
 if (token) sessionStorage.setItem("token", token);
 
+const AWAY = "the studio does not answer; if it was stopped, start it again in a terminal: cycleback studio FOLDER";
+
 export class ApiError extends Error {
   constructor(message, status, body) {
     super(message);
@@ -15,34 +17,45 @@ function headers(extra = {}) {
   return token ? {Authorization: `Bearer ${token}`, ...extra} : extra;
 }
 
-async function check(response) {
-  if (response.ok) return response;
+/** Ask the server and read its answer; raise an ApiError if it refuses, or is away (status 0). */
+async function ask(path, options, read = (response) => response.json()) {
+  try {
+    const response = await fetch(`/api/${path}`, options);
+    if (!response.ok) throw await refusal(response);
+    return await read(response);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // fetch raises a TypeError where there is no network
+    throw new ApiError(AWAY, 0, null);
+  }
+}
+
+async function refusal(response) {
   let body = null;
   try { body = await response.json(); } catch { /* not JSON: the status must do */ }
   const text = typeof body?.error === "string" ? body.error : `the server answered ${response.status}`;
-  throw new ApiError(text, response.status, body);
+  return new ApiError(text, response.status, body);
 }
 
-export async function get(path, {signal} = {}) {
-  return (await check(await fetch(`/api/${path}`, {headers: headers(), signal}))).json();
+export function get(path, {signal} = {}) {
+  return ask(path, {headers: headers(), signal});
 }
 
-export async function getBytes(path, {signal} = {}) {
-  return (await check(await fetch(`/api/${path}`, {headers: headers(), signal}))).arrayBuffer();
+export function getBytes(path, {signal} = {}) {
+  return ask(path, {headers: headers(), signal}, (response) => response.arrayBuffer());
 }
 
 /** Ask for the first byte of something large: 202 means that the server is still making it. */
-export async function probe(path, {signal} = {}) {
-  const response = await check(await fetch(`/api/${path}`, {headers: headers({Range: "bytes=0-0"}), signal}));
-  const body = response.status === 202 ? await response.json() : null;
-  if (!body) response.body?.cancel();
-  return {status: response.status, body};
+export function probe(path, {signal} = {}) {
+  return ask(path, {headers: headers({Range: "bytes=0-0"}), signal}, async (response) => {
+    const body = response.status === 202 ? await response.json() : null;
+    if (!body) response.body?.cancel();
+    return {status: response.status, body};
+  });
 }
 
-export async function send(method, path, value, {signal} = {}) {
+export function send(method, path, value, {signal} = {}) {
   const body = value === undefined ? undefined : JSON.stringify(value);
-  const options = {method, body, signal, headers: headers({"Content-Type": "application/json"})};
-  return (await check(await fetch(`/api/${path}`, options))).json();
+  return ask(path, {method, body, signal, headers: headers({"Content-Type": "application/json"})});
 }
 
 /** The address of something an <img>, an <a> or a decoder fetches by itself. */
@@ -51,7 +64,7 @@ export function address(path) {
 }
 
 /** Send a file as it is; the server checks that it is a video and answers with what it made of it. */
-export async function upload(path, file) {
+export function upload(path, file) {
   const options = {method: "POST", body: file, headers: headers({"Content-Type": "application/octet-stream"})};
-  return (await check(await fetch(`/api/${path}?name=${encodeURIComponent(file.name)}`, options))).json();
+  return ask(`${path}?name=${encodeURIComponent(file.name)}`, options);
 }

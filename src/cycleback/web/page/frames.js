@@ -258,9 +258,10 @@ class PacketReader {
 
   /** A reader, or null when this browser cannot decode the file. */
   static async open(url, times) {
-    const {ALL_FORMATS, Input, UrlSource, VideoSampleSink} = await import("./vendor/mediabunny.min.mjs");
-    const input = new Input({formats: ALL_FORMATS, source: new UrlSource(url, {maxCacheSize: 16 << 20})});
+    let input = null;
     try {
+      const {ALL_FORMATS, Input, UrlSource, VideoSampleSink} = await import("./vendor/mediabunny.min.mjs");
+      input = new Input({formats: ALL_FORMATS, source: new UrlSource(url, {maxCacheSize: 16 << 20})});
       const track = await input.getPrimaryVideoTrack();
       if (!track || !await track.canDecode()) throw new Error("no track that this browser decodes");
       const reader = new PacketReader();
@@ -273,7 +274,7 @@ class PacketReader {
       return reader;
     } catch (error) {
       console.warn(`${url}:`, error);
-      input.dispose();
+      input?.dispose();
       return null;
     }
   }

@@ -70,7 +70,7 @@ function toggleDrawer(isOpen = !document.body.classList.contains("drawer-open"))
 }
 
 /** Show what the running job does, and tell everyone when it is over. */
-function showJobs(jobs, before) {
+async function showJobs(jobs, before) {
   const [running] = jobs.filter((job) => job.state === "running");
   const line = document.querySelector("#job");
   const share = running?.total ? ` ${Math.round(100 * running.done / running.total)} %` : "";
@@ -79,7 +79,7 @@ function showJobs(jobs, before) {
   line.style.setProperty("--share", running?.total ? running.done / running.total : 0);
   studio.jobs = jobs;
   studio.tell("jobs", jobs);
-  for (const job of jobs.filter((each) => before.has(each.id) && each.state !== "running")) endJob(job);
+  for (const job of jobs.filter((each) => before.has(each.id) && each.state !== "running")) await endJob(job);
   return new Set(running ? [running.id] : []);
 }
 
@@ -94,7 +94,7 @@ async function followJobs() {
   let running = new Set();
   for (;;) {
     try {
-      running = showJobs(await api.get("jobs"), running);
+      running = await showJobs(await api.get("jobs"), running);
     } catch (error) {
       if (error.status === 404) return; // a server without jobs
     }
@@ -103,7 +103,11 @@ async function followJobs() {
 }
 
 addEventListener("hashchange", () => open(nameInAddress() ?? current.name ?? FIRST_VIEW));
-addEventListener("unhandledrejection", ({reason}) => { if (reason instanceof api.ApiError) studio.say(reason.message); });
+addEventListener("unhandledrejection", (event) => {
+  if (!(event.reason instanceof api.ApiError)) return;
+  studio.say(event.reason.message);
+  if (event.reason.status === 0) event.preventDefault(); // the studio was closed, no defect of the page
+});
 document.querySelector("#help").addEventListener("click", showKeys);
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); area.focus(); });
 drawer.addEventListener("click", () => toggleDrawer());
