@@ -59,31 +59,73 @@ def walk_back(total, diagonal, above, left, count, pairs, rows, lanes: tl.conste
 
 
 @triton.jit
-def sinkhorn(
+def _balance(log_plan, log_rows, log_columns, is_row, is_column, iterations):
+    """Give columns and rows in turn their mass, rows last."""
+    for _ in range(iterations):
+        largest = tl.where(is_column, tl.max(log_plan, axis=0), 0.0)
+        total = tl.where(is_column, tl.sum(tl.exp(log_plan - largest[None, :]), axis=0), 1.0)
+        log_plan += (log_columns - largest - tl.log(total))[None, :]
+        largest = tl.where(is_row, tl.max(log_plan, axis=1), 0.0)
+        total = tl.where(is_row, tl.sum(tl.exp(log_plan - largest[:, None]), axis=1), 1.0)
+        log_plan += (log_rows - largest - tl.log(total))[:, None]
+    return log_plan
+
+
+@triton.jit
+def transport(
     log_kernel,
+    costs,
     log_plan,
     log_rows,
     log_columns,
     rows,
     columns,
+    real_rows,
+    real_columns,
     iterations,
+    steps,
+    weight,
+    radius_rows,
+    radius_columns,
+    has_structure: tl.constexpr,
     padded_rows: tl.constexpr,
     padded_columns: tl.constexpr,
 ):
-    """Write the log of the plan (P, N, M): columns and rows in turn take their mass, rows last."""
+    """Write the log of the plan (P, N, M) of a kernel (P, N, M).
+
+    With `has_structure`, the plan is improved `steps` times by its Gromov-Wasserstein costs, times `weight`;
+    the kernel then has the virtual frame, and the costs (P, real N, real M) have none.
+    """
     row, column = tl.arange(0, padded_rows), tl.arange(0, padded_columns)
-    is_inside = (row < rows)[:, None] & (column < columns)[None, :]
+    is_row, is_column = row < rows, column < columns
+    is_inside = is_row[:, None] & is_column[None, :]
     place = tl.program_id(0) * rows * columns + row[:, None] * columns + column[None, :]
-    plan = tl.load(log_kernel + place, mask=is_inside, other=float("-inf"))
-    of_rows = tl.load(log_rows + row, mask=row < rows, other=0.0)
-    of_columns = tl.load(log_columns + column, mask=column < columns, other=0.0)
-    for _ in range(iterations):
-        largest = tl.max(plan, axis=0)
-        largest = tl.where(column < columns, largest, 0.0)
-        total = tl.where(column < columns, tl.sum(tl.exp(plan - largest[None, :]), axis=0), 1.0)
-        plan += (of_columns - largest - tl.log(total))[None, :]
-        largest = tl.max(plan, axis=1)
-        largest = tl.where(row < rows, largest, 0.0)
-        total = tl.where(row < rows, tl.sum(tl.exp(plan - largest[:, None]), axis=1), 1.0)
-        plan += (of_rows - largest - tl.log(total))[:, None]
+    kernel = tl.load(log_kernel + place, mask=is_inside, other=float("-inf"))
+    of_rows = tl.load(log_rows + row, mask=is_row, other=0.0)
+    of_columns = tl.load(log_columns + column, mask=is_column, other=0.0)
+    plan = _balance(kernel, of_rows, of_columns, is_row, is_column, iterations)
+    if has_structure:
+        is_real = (row < real_rows)[:, None] & (column < real_columns)[None, :]
+        real = tl.program_id(0) * real_rows * real_columns + row[:, None] * real_columns + column[None, :]
+        cost = tl.load(costs + real, mask=is_real, other=0.0)
+        apart_rows = tl.abs(row[:, None] - row[None, :])
+        apart_columns = tl.abs(column[:, None] - column[None, :])
+        far_rows = (apart_rows > radius_rows).to(kernel.dtype)
+        far_columns = (apart_columns > radius_columns).to(kernel.dtype)
+        beside_rows = (apart_rows > 0) & (apart_rows <= radius_rows) & (row < real_rows)[None, :]
+        beside_columns = (apart_columns > 0) & (apart_columns <= radius_columns)
+        beside_columns = beside_columns & (column < real_columns)[:, None]
+        mean_rows, mean_columns = beside_rows.to(kernel.dtype), beside_columns.to(kernel.dtype)
+        mean_rows *= (0.5 * real_rows / tl.maximum(tl.sum(mean_rows, axis=1), 1.0))[:, None]
+        mean_columns *= (0.5 * real_columns / tl.maximum(tl.sum(mean_columns, axis=0), 1.0))[None, :]
+        for _ in range(steps):
+            found = tl.where(is_real, tl.exp(plan), 0.0)
+            apart = tl.dot(
+                tl.dot(mean_rows, found, input_precision="ieee"), far_columns, input_precision="ieee"
+            )
+            apart += tl.dot(
+                tl.dot(far_rows, found, input_precision="ieee"), mean_columns, input_precision="ieee"
+            )
+            mixed = kernel + tl.where(is_real, weight * (cost - apart), 0.0)
+            plan = _balance(mixed, of_rows, of_columns, is_row, is_column, iterations)
     tl.store(log_plan + place, plan, mask=is_inside)

@@ -94,7 +94,7 @@ def _fill(costs: Tensor, minimum: Minimum) -> Tensor:
     count, pairs, rows = costs.shape
     found = costs.new_full((count + 2, pairs, rows + 1), -UNREACHABLE)
     found[0, :, 0] = 0.0  # every path starts here
-    if (kernels := find_kernels(costs)) is not None:
+    if (kernels := _find_kernels(costs)) is not None:
         with torch.cuda.device(costs.device):
             _run_fill(kernels, costs, found, minimum)
         return found
@@ -122,7 +122,7 @@ def _shares(found: Tensor, minimum: Minimum) -> tuple[Tensor, Tensor, Tensor]:
 def _walk_back(gradient: Tensor, diagonal: Tensor, above: Tensor, left: Tensor) -> Tensor:
     """Return the gradient (K, P, N) for the costs from that for R; the shares are those of `_shares`."""
     total = gradient.clone()
-    if (kernels := find_kernels(total)) is not None:
+    if (kernels := _find_kernels(total)) is not None:
         with torch.cuda.device(total.device):
             _run_walk_back(kernels, total, diagonal, above, left)
         return total
@@ -135,7 +135,7 @@ def _walk_back(gradient: Tensor, diagonal: Tensor, above: Tensor, left: Tensor) 
     return total
 
 
-def find_kernels(values: Tensor) -> Any:
+def _find_kernels(values: Tensor) -> Any:
     """Return the Triton kernels of the losses for values on a GPU, or None."""
     is_fit = values.is_cuda and values.numel() < MAX_KERNEL_CELLS
     return _kernels() if is_fit and not torch.compiler.is_compiling() else None
@@ -143,7 +143,7 @@ def find_kernels(values: Tensor) -> Any:
 
 @cache
 def _kernels() -> Any:
-    purpose = "the Triton kernels for soft-DTW and optimal transport"
+    purpose = "the Triton kernels for soft-DTW"
     return load_kernels("cycleback.losses._triton_kernels", _try_out, purpose=purpose)
 
 

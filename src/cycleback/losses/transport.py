@@ -8,16 +8,19 @@ Shapes: P pairs of videos, N and M frames.
 """
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from cycleback.compilation import load_kernels
 from cycleback.losses.base import check_positive
-from cycleback.losses.soft_dtw import find_kernels
+from cycleback.losses.soft_dtw import MAX_KERNEL_CELLS
 
-MAX_WHOLE_CELLS = 128 * 128  # of a plan that one program on a GPU holds whole
+MAX_CELLS = 128 * 128  # of a plan that one program on a GPU holds whole
+MAX_STRUCTURED_CELLS = 32 * 32  # the same with the tables of a structure, at four warps
 
 
 class Structure(NamedTuple):
@@ -45,39 +48,12 @@ def sinkhorn(log_kernel: Tensor, log_rows: Tensor, log_columns: Tensor, *, itera
         iterations: of columns and rows in turn, rows last.
     """
     has_gradient = log_kernel.requires_grad and torch.is_grad_enabled()
-    kernels = None if has_gradient or log_kernel.ndim != 3 else find_kernels(log_kernel)
-    if kernels is not None and math.prod(_padded(log_kernel)) <= MAX_WHOLE_CELLS:
-        with torch.cuda.device(log_kernel.device):
-            return _run_sinkhorn(kernels, log_kernel.contiguous(), log_rows, log_columns, iterations)
+    if not has_gradient and (kernels := _find_kernels(log_kernel, MAX_CELLS)) is not None:
+        return _run(kernels, log_kernel, log_rows, log_columns, iterations)
     log_plan = log_kernel
     for _ in range(iterations):
         log_plan = log_plan.log_softmax(dim=-2) + log_columns
         log_plan = log_plan.log_softmax(dim=-1) + log_rows[:, None]
-    return log_plan
-
-
-def _padded(tables: Tensor) -> tuple[int, int]:
-    """Return the powers of two that rows and columns of tables (P, N, M) fit into."""
-    rows, columns = (max(16, 1 << (size - 1).bit_length()) for size in tables.shape[-2:])
-    return rows, columns
-
-
-def _run_sinkhorn(
-    kernels: Any, log_kernel: Tensor, log_rows: Tensor, log_columns: Tensor, iterations: int
-) -> Tensor:
-    log_plan = torch.empty_like(log_kernel)
-    rows, columns = _padded(log_kernel)
-    kernels.sinkhorn[(len(log_kernel),)](
-        log_kernel,
-        log_plan,
-        log_rows.contiguous(),
-        log_columns.contiguous(),
-        *log_kernel.shape[1:],
-        iterations,
-        padded_rows=rows,
-        padded_columns=columns,
-        num_warps=min(16, max(1, rows * columns // 1024)),
-    )
     return log_plan
 
 
@@ -112,19 +88,98 @@ def transport_plan(
         log_kernel = F.pad(log_kernel, (0, 1, 0, 1), value=-price)
         log_kernel[:, -1:, -1:] = 0.0  # what nobody needs costs nothing
 
-    def solve(log_kernel: Tensor) -> Tensor:
+    if structure is None:
         log_plan = sinkhorn(log_kernel, log_rows, log_columns, iterations=iterations)
-        return log_plan[:, :rows, :columns].exp()
+    else:
+        pull = Structure(structure.weight / regularization, structure.radius, structure.steps)
+        log_plan = _structured(log_kernel, costs, log_rows, log_columns, iterations, pull)
+    return log_plan[:, :rows, :columns].exp()
 
-    plan = solve(log_kernel)
-    if structure is not None:
-        neighbours = _Neighbours.of(plan, structure.radius)
-        for _ in range(structure.steps):
-            mixed = log_kernel.clone()
-            gained = costs - neighbours.costs(plan)
-            mixed[:, :rows, :columns].add_(gained, alpha=structure.weight / regularization)
-            plan = solve(mixed)
-    return plan
+
+def _structured(
+    log_kernel: Tensor,
+    costs: Tensor,
+    log_rows: Tensor,
+    log_columns: Tensor,
+    iterations: int,
+    structure: Structure,
+) -> Tensor:
+    """Return the log of the plan (P, N', M') whose kernel follows the neighbours in the plan before it.
+
+    `log_kernel` may have a virtual frame, `costs` (P, N, M) have none; the weight is over the regularisation.
+    """
+    kernels = _find_kernels(log_kernel, MAX_STRUCTURED_CELLS)
+    if kernels is not None and log_kernel.dtype == torch.float32:
+        return _run(kernels, log_kernel, log_rows, log_columns, iterations, costs, structure)
+    rows, columns = costs.shape[-2:]
+    log_plan = sinkhorn(log_kernel, log_rows, log_columns, iterations=iterations)
+    neighbours = _Neighbours.of(costs, structure.radius)
+    for _ in range(structure.steps):
+        gained = costs - neighbours.costs(log_plan[:, :rows, :columns].exp())
+        mixed = log_kernel.clone()
+        mixed[:, :rows, :columns].add_(gained, alpha=structure.weight)
+        log_plan = sinkhorn(mixed, log_rows, log_columns, iterations=iterations)
+    return log_plan
+
+
+def _find_kernels(log_kernel: Tensor, most_cells: int) -> Any:
+    """Return the Triton kernels for tables (P, N, M) on a GPU of at most so many cells, or None."""
+    is_fit = log_kernel.is_cuda and log_kernel.ndim == 3 and log_kernel.numel() < MAX_KERNEL_CELLS
+    is_fit = is_fit and math.prod(_padded(log_kernel)) <= most_cells
+    return _kernels() if is_fit and not torch.compiler.is_compiling() else None
+
+
+@cache
+def _kernels() -> Any:
+    purpose = "the Triton kernel for optimal transport"
+    return load_kernels("cycleback.losses._triton_kernels", _try_out, purpose=purpose)
+
+
+def _try_out(kernels: Any) -> None:
+    tiny, mass = torch.zeros(1, 2, 2, device="cuda"), torch.zeros(2, device="cuda")
+    _run(kernels, tiny, mass, mass, 1)
+    _run(kernels, tiny, mass, mass, 1, tiny, Structure(steps=1))
+
+
+def _padded(tables: Tensor) -> tuple[int, int]:
+    """Return the powers of two that rows and columns of tables (P, N, M) fit into."""
+    rows, columns = (max(16, 1 << (size - 1).bit_length()) for size in tables.shape[-2:])
+    return rows, columns
+
+
+def _run(
+    kernels: Any,
+    log_kernel: Tensor,
+    log_rows: Tensor,
+    log_columns: Tensor,
+    iterations: int,
+    costs: Tensor | None = None,
+    structure: Structure | None = None,
+) -> Tensor:
+    """Find all plans (P, N, M) by one kernel, with the structure if there is one."""
+    log_plan = torch.empty_like(log_kernel, memory_format=torch.contiguous_format)
+    costs = log_kernel if costs is None else costs
+    weight, radius, steps = structure or Structure(0.0, 0.0, 0)
+    rows, columns = _padded(log_kernel)
+    with torch.cuda.device(log_kernel.get_device()):
+        kernels.transport[(len(log_kernel),)](
+            log_kernel.contiguous(),
+            costs.contiguous(),
+            log_plan,
+            log_rows.contiguous(),
+            log_columns.contiguous(),
+            *log_kernel.shape[1:],
+            *costs.shape[1:],
+            iterations,
+            steps,
+            weight,
+            *(neighbourhood(size, radius) for size in costs.shape[1:]),
+            has_structure=structure is not None,
+            padded_rows=rows,
+            padded_columns=columns,
+            num_warps=4 if structure is not None else min(16, max(1, rows * columns // 1024)),
+        )
+    return log_plan
 
 
 def structure_costs(plan: Tensor, *, radius: float) -> Tensor:
