@@ -92,12 +92,13 @@ TRAINED = {**ROWS, **ATTENTION, **PUBLISHED}
 FUSED = (
     *("encoder.embedder=transformer", "encoder.base=resnet50", 'encoder.train_base="all"'),
     *('encoder.statistics="fixed"', 'encoder.train_from="network.layer2"', "optimizer.base_factor=0.1"),
-    *("data.frame_size=160", 'run.precision="bfloat16"', "run.channels_last=true"),
+    *("data.frame_size=160", "data.context_scale=[1.0,1.0]"),
+    *('run.precision="bfloat16"', "run.channels_last=true"),
 )
 ENCODERS: Mapping[str, tuple[str | None, tuple[str, ...]]] = {  # encoder -> its recipe and settings
     "transformer": (None, ("encoder.embedder=transformer",)),
-    "mlp": (None, ("encoder.embedder=mlp",)),
-    "appearance": (None, ("encoder.embedder=mlp",)),
+    "mlp": ("neighbours", ()),
+    "appearance": ("neighbours", ()),
     "frozen": ("fast-gpu", ("encoder.train_base=frozen",)),
     "finetuned": ("fast-gpu", ()),
     "fused": (None, FUSED),

@@ -51,7 +51,7 @@ class DataSettings:
     sampler: Literal["random_sorted", "segments", "strided"] = "random_sorted"
     frames_per_video: Annotated[int, Range(2, 10_000)] = 32
     stride: Stride = 16  # frames between two sampled frames, of sampler "strided"
-    context_scale: tuple[Factor, Factor] = (1.0, 1.0)  # factor on the context stride, drawn once per clip
+    context_scale: tuple[Factor, Factor] = (0.25, 4.0)  # factor on the context stride, drawn once per clip
     storage: Literal["auto", "memory", "mapped"] = "auto"  # where the frames of a trained base are kept
 
     def __post_init__(self) -> None:
