@@ -311,8 +311,11 @@ def test_a_studio_that_was_stopped_is_said_in_one_line(page: "Page", project_fol
         open_player(page, server.address)
     finally:
         server.close()
-    page.evaluate("void studio.load()")  # what the page does when a job is over; nobody waits for it
-    page.locator("#message").get_by_text("the studio does not answer").wait_for()
+    away = page.locator("#message").get_by_text("the studio does not answer")
+    away.wait_for()  # seen while nothing is done
+    page.evaluate("studio.say('')")
+    page.evaluate("void studio.load()")  # as when a job is over: nobody waits for it
+    away.wait_for()
     page.locator("#tabs a[href='#map']").click()
     page.locator("#message").get_by_text('the view "Map" does not open').wait_for()
 

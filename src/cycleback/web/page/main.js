@@ -91,12 +91,15 @@ async function endJob(job) {
 }
 
 async function followJobs() {
-  let running = new Set();
+  let [running, isAway] = [new Set(), false];
   for (;;) {
     try {
       running = await showJobs(await api.get("jobs"), running);
+      isAway = false;
     } catch (error) {
       if (error.status === 404) return; // a server without jobs
+      if (!isAway) studio.say(error.message);
+      isAway = true;
     }
     await new Promise((resolve) => { setTimeout(resolve, running.size ? BUSY_MS : IDLE_MS); studio.lookAtJobs = resolve; });
   }
