@@ -12,6 +12,7 @@ from textwrap import fill
 from typing import Any
 
 from cycleback.files import write_text
+from cycleback.recipe import load_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "scripts")]
@@ -25,7 +26,15 @@ from result_file import mean_and_spread  # noqa: E402
 PAGE = ROOT / "docs" / "methods.md"
 DETAILS = ROOT / "docs" / "results" / "methods.md"
 RESULT = ROOT / "results" / "methods.json"
+FIXED = (
+    "data.context_scale=[1.0,1.0]"  # the setting of rows whose context frames are always equally far apart
+)
 DEFAULT = "match+tcc optimizer.num_updates=1000"  # the losses and the number of updates of the default recipe
+DEFAULTS = {  # column -> encoder/row, in the table of the default recipe
+    "neighbours": f"mlp/{DEFAULT}",
+    "fixed stride": f"transformer/{DEFAULT} {FIXED}",
+    "default": f"transformer/{DEFAULT}",
+}
 INPUTS = {"mlp": "transformer", "fused": "transformer", "finetuned": "frozen"}  # the same, untrained
 MISSING = "–"
 COUNTS = " ‡"  # after the name of a row that can count frames
@@ -41,8 +50,8 @@ OF_FRAMES = {
 LINE = 100  # characters
 HALF = 6  # columns of a table of sets
 PERTURBED = ("cropped", "speed", "lead-in")
-NETWORKS = {"mlp": "neighbours", "transformer": "attention"}  # encoder -> title, in the table of the default
 CHOSEN_BY = (SHARE, "phase_accuracy", "precision5", "cycle_rate")
+STRIDE_SCORES = ("within 3", "other speed", "golf-slow")
 ABOUT = {
     "golf": "60 swings of GolfDB to learn from, 32 others scored. Faces, clubs and views differ.",
     "golf-20": "The same 32 swings, 20 to learn from.",
@@ -152,10 +161,15 @@ def sets_table(cells: Cells, runs: Runs, encoder: str, *, seeds: int = 1) -> str
     return "\n\n".join(write_lines(found, ["row", *(columns[i] for i in half)]) for found, half in tables)
 
 
+def find_score(scores: Mapping[str, Any], name: str) -> Any:
+    """Return a score; one of a perturbation is its share within 3 frames."""
+    return scores["robust"][name][SHARE] if name in PERTURBED else scores.get(name)
+
+
 def mean_over_sets(runs: Runs, keys: Sequence[str], score: str = SHARE) -> str:
     """Return the mean of a score over sets, and its spread over the seeds that all sets have."""
     seeds = [seed for seed in range(10) if keys and all(f"{key}/{seed}" in runs for key in keys)]
-    means = [fmean(runs[f"{key}/{seed}"][score] for key in keys) for seed in seeds]
+    means = [fmean(find_score(runs[f"{key}/{seed}"], score) for key in keys) for seed in seeds]
     return write_value(mean_and_spread(means), len(means)) if means else MISSING
 
 
@@ -174,22 +188,50 @@ def networks_table(cells: Cells, name: str) -> str:
     return write_lines(lines, ["row", *encoders])
 
 
-def default_table(cells: Cells, runs: Runs) -> str:
-    """Return what attention adds to neighbouring frames under the default losses and number of updates.
-
-    The sets to choose on come first; the mean is that of the others.
-    """
-    scores = {key: (OF_EVENTS | OF_FRAMES)[key] for key in (SHARE, "phase_accuracy", "progression")}
+def default_table(cells: Cells, runs: Runs, scores: Mapping[str, str]) -> str:
+    """Return scores of the default recipe and of what it was before; the mean is of the reported sets."""
     reported = [name for name in SETS if name not in CHOICES]
-    names = [n for n in (*CHOICES, *reported) if all(f"{n}/{e}/{DEFAULT}" in cells for e in NETWORKS)]
+    names = [n for n in (*CHOICES, *reported) if all(f"{n}/{row}" in cells for row in DEFAULTS.values())]
     lines = []
     for name in names:
-        pair = [cells[f"{name}/{encoder}/{DEFAULT}"] for encoder in NETWORKS]
-        lines.append([name, *(write_value(c[score], c["seeds"]) for score in scores for c in pair)])
-    keys = [[f"{name}/{encoder}/{DEFAULT}" for name in reported] for encoder in NETWORKS]
+        found = [cells[f"{name}/{row}"] for row in DEFAULTS.values()]
+        lines.append(
+            [name, *(write_value(find_score(c, score), c["seeds"]) for score in scores for c in found)]
+        )
+    keys = [[f"{name}/{row}" for name in reported] for row in DEFAULTS.values()]
     lines.append(["mean", *(mean_over_sets(runs, k, score) for score in scores for k in keys)])
-    titles = [f"{title} {network}" for title in scores.values() for network in NETWORKS.values()]
-    return write_lines(lines, ["set", *titles])
+    return write_lines(lines, ["set", *(f"{title} {row}" for title in scores.values() for row in DEFAULTS)])
+
+
+def strides_table(cells: Cells, runs: Runs) -> str:
+    """Return what a drawn stride between context frames adds to each row, over the sets with key events."""
+    names = [name for name in SETS if name not in CHOICES]
+    lines = []
+    for row in TRAINED:
+        pair = [f"transformer/{row} {FIXED}", f"transformer/{row}"]
+        if all(f"{name}/{each}" in cells for name in names for each in pair):
+            keys = [[f"{name}/{each}" for name in names] for each in pair]
+            texts = [mean_over_sets(runs, k, score) for score in (SHARE, "speed") for k in keys]
+            slow = [cells[f"golf-slow/{each}"] for each in pair]
+            texts += [write_value(cell[SHARE], cell["seeds"]) for cell in slow]
+            lines.append([write_title(row, slow[0]), *texts])
+    titles = [f"{title} ↑ {kind}" for title in STRIDE_SCORES for kind in ("fixed", "drawn")]
+    return write_lines(lines, ["row", *titles])
+
+
+def ranges_table(cells: Cells) -> str:
+    """Return what ranges of the stride are worth on training videos alone."""
+    lines = []
+    for key in sorted(cells):
+        place, _, row = key.partition("/match+tcc")
+        if place != f"{CHOICES[0]}/transformer" or "num_updates" in row:
+            continue
+        found = [cells[f"{choice}/transformer/match+tcc{row}"] for choice in CHOICES]
+        texts = [write_value(find_score(c, score), c["seeds"]) for score in (SHARE, "speed") for c in found]
+        low, high = json.loads(row.partition("=")[2] or json.dumps(load_recipe().data.context_scale))
+        lines.append([f"{low:g} to {high:g}" + ("" if row else ", the default"), *texts])
+    titles = [f"{title} ↑ {choice}" for title in STRIDE_SCORES[:2] for choice in CHOICES]
+    return write_lines(lines, ["factor", *titles])
 
 
 def choice_table(cells: Cells) -> str:
@@ -197,7 +239,7 @@ def choice_table(cells: Cells) -> str:
     lines = []
     for key, cell in sorted(cells.items()):
         name, encoder, row = key.split("/", 2)
-        if name in CHOICES and not row.endswith(DEFAULT.split()[1]):
+        if name in CHOICES and encoder == "mlp" and not row.endswith(DEFAULT.split()[1]):
             texts = (write_value(cell[score], cell["seeds"]) for score in CHOSEN_BY)
             lines.append([f"`{row}`", encoder, *texts])
     return write_lines(
@@ -213,7 +255,15 @@ def tables(cells: Cells, runs: Runs) -> dict[str, str]:
         "appearance": sets_table(cells, runs, "appearance"),
         "networks": networks_table(cells, "golf"),
         "penn": score_table(cells, PENN, "transformer"),
-        "default": default_table(cells, runs),
+        "default": "\n\n".join(
+            default_table(cells, runs, scores)
+            for scores in (
+                {SHARE: "within 3 ↑", "speed": "other speed ↑"},
+                {key: OF_FRAMES[key] for key in ("phase_accuracy", "progression")},
+            )
+        ),
+        "strides": strides_table(cells, runs),
+        "ranges": ranges_table(cells),
         "choice": choice_table(cells),
     }
 
