@@ -47,7 +47,7 @@ from cycleback.embeddings.features import FusedFeatures
 from cycleback.errors import UserError
 from cycleback.evaluation import TIME_ONLY, Report, evaluate, time_only_embeddings
 from cycleback.evaluation.perturbations import PERTURBATIONS
-from cycleback.files import hold_lock
+from cycleback.files import hold_lock, write_text
 from cycleback.models.streams import STREAMS, Stream, mirror, stream_vectors
 from cycleback.provenance import provenance
 from cycleback.recipe import Recipe, build_batches, build_encoder, build_loss, build_optimizer, load_recipe
@@ -57,7 +57,7 @@ from cycleback.runs.folder import open_caches
 from cycleback.training import Trainer
 from cycleback.training.matches import Matches
 from cycleback.training.state import TrainState
-from result_file import group_seeds, mean_and_spread, read_results, write_results
+from result_file import group_seeds, mean_and_spread, read_results
 from small_folders import DATA, FPS, embed_poses, read_golf, read_labelled, read_penn, read_pitches, render
 
 UNTRAINED = "untrained"
@@ -96,7 +96,7 @@ FUSED = (
     *('run.precision="bfloat16"', "run.channels_last=true"),
 )
 ENCODERS: Mapping[str, tuple[str | None, tuple[str, ...]]] = {  # encoder -> its recipe and settings
-    "transformer": (None, ("encoder.embedder=transformer",)),
+    "transformer": (None, ()),
     "mlp": ("neighbours", ()),
     "appearance": ("neighbours", ()),
     "frozen": ("fast-gpu", ("encoder.train_base=frozen",)),
@@ -453,7 +453,13 @@ def add_cell(out: Path, key: str, cell: Mapping[str, Any]) -> None:
     """Add a cell to the result file, to which other processes may add, too."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with hold_lock(out.parent):
-        write_results(out, {"runs": read_results(out)["runs"] | {key: cell}})
+        write_text(out, format_runs(read_results(out)["runs"] | {key: cell}), overwrite=True)
+
+
+def format_runs(runs: Mapping[str, Any]) -> str:
+    """Return the text of a result file, with one line for each cell."""
+    cells = (f"{json.dumps(key)}: {json.dumps(cell, separators=(',', ':'))}" for key, cell in runs.items())
+    return '{"runs": {\n' + ",\n".join(cells) + "\n}}\n"
 
 
 def main() -> None:

@@ -133,7 +133,7 @@ def score_table(cells: Cells, name: str, encoder: str) -> str:
         lines = []
         for title, cell in zip(titles, rows.values(), strict=True):
             texts = [write_value(cell.get(s), cell["seeds"], 1 if s == ERROR else 3) for s in scores]
-            texts += [write_value(cell["robust"][kind][SHARE], cell["seeds"]) for kind in kinds]
+            texts += [write_value(find_score(cell, kind), cell["seeds"]) for kind in kinds]
             minutes = [] if kinds else [write_value(cell["minutes"], 1, 2)]
             lines.append([title, *texts, *minutes])
         if scores:
@@ -143,14 +143,14 @@ def score_table(cells: Cells, name: str, encoder: str) -> str:
     return "\n\n".join(found)
 
 
-def sets_table(cells: Cells, runs: Runs, encoder: str, *, seeds: int = 1) -> str:
-    """Return the share within 3 frames of every row with so many seeds on every set, and its mean."""
+def sets_table(cells: Cells, runs: Runs, encoder: str) -> str:
+    """Return the share within 3 frames of every row on every set, and its mean."""
     names = [name for name in SETS if name not in CHOICES and of_set(cells, name, encoder)]
     lines = []
     for row in (*BASELINES, *TRAINED):
         found = [of_set(cells, name, encoder).get(row) for name in names]
         known = [cell for cell in found if cell is not None]
-        if not known or (row in TRAINED and max(cell["seeds"] for cell in known) < seeds):
+        if not known:
             continue
         texts = [MISSING if c is None else write_value(c[SHARE], c["seeds"]) for c in found]
         mean = mean_over_sets(runs, [find_key(name, encoder, row) for name in names])
@@ -235,16 +235,13 @@ def ranges_table(cells: Cells) -> str:
 
 
 def choice_table(cells: Cells) -> str:
-    """Return what the settings that were tried are worth, on training videos alone."""
+    """Return what the settings of the losses that were tried are worth, on training videos alone."""
     lines = []
     for key, cell in sorted(cells.items()):
-        name, encoder, row = key.split("/", 2)
-        if name in CHOICES and encoder == "mlp" and not row.endswith(DEFAULT.split()[1]):
-            texts = (write_value(cell[score], cell["seeds"]) for score in CHOSEN_BY)
-            lines.append([f"`{row}`", encoder, *texts])
-    return write_lines(
-        lines, ["row and settings", "encoder", *((OF_EVENTS | OF_FRAMES)[score] for score in CHOSEN_BY)]
-    )
+        row = key.removeprefix("golf-choice/mlp/")
+        if row != key and "optimizer.num_updates" not in row:
+            lines.append([f"`{row}`", *(write_value(cell[score], cell["seeds"]) for score in CHOSEN_BY)])
+    return write_lines(lines, ["row and settings", *((OF_EVENTS | OF_FRAMES)[score] for score in CHOSEN_BY)])
 
 
 def tables(cells: Cells, runs: Runs) -> dict[str, str]:

@@ -91,8 +91,8 @@ def transport_plan(
     if structure is None:
         log_plan = sinkhorn(log_kernel, log_rows, log_columns, iterations=iterations)
     else:
-        pull = Structure(structure.weight / regularization, structure.radius, structure.steps)
-        log_plan = _structured(log_kernel, costs, log_rows, log_columns, iterations, pull)
+        scaled = structure._replace(weight=structure.weight / regularization)
+        log_plan = _structured(log_kernel, costs, log_rows, log_columns, iterations, scaled)
     return log_plan[:, :rows, :columns].exp()
 
 
@@ -106,7 +106,8 @@ def _structured(
 ) -> Tensor:
     """Return the log of the plan (P, N', M') whose kernel follows the neighbours in the plan before it.
 
-    `log_kernel` may have a virtual frame, `costs` (P, N, M) have none; the weight is over the regularisation.
+    `log_kernel` may have a virtual frame, `costs` (P, N, M) have none. The weight of the structure is divided
+    by the regularisation already.
     """
     kernels = _find_kernels(log_kernel, MAX_STRUCTURED_CELLS)
     if kernels is not None and log_kernel.dtype == torch.float32:
